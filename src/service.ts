@@ -57,7 +57,7 @@ export async function start(api: Api) {
   //    begin. A stop waits for this: the API key is shown only once.
   const isEmbedded = config.DATABASE_URL === undefined
   const welcomed = isEmbedded
-    ? welcome(new ApiKeyStore(database, apiKeyPrefix), url, apiDocument)
+    ? welcome(new ApiKeyStore(database, apiKeyPrefix, log), url, apiDocument)
     : Promise.resolve()
   welcomed.catch(exitWithError)
 

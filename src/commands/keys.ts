@@ -3,6 +3,7 @@
 import { keyCommands } from '../framework/keys/key-commands.ts'
 import { ApiKeyStore } from '../framework/keys/store.ts'
 import { exitOnError } from '../framework/exit-on-error.ts'
+import { createLogger } from '../framework/log.ts'
 import { readApiDocument } from '../framework/openapi/document.ts'
 import { api } from '../handlers/index.ts'
 import { withMigratedDatabase } from './run-command.ts'
@@ -10,13 +11,13 @@ import { withMigratedDatabase } from './run-command.ts'
 const { service: serviceName, apiKeyPrefix } = api.names
 const { scopes } = readApiDocument(api.openapiFile)
 
-// For the audit log.
-const commandLine = ['keys', ...process.argv.slice(2)].join(' ')
+// On stdout is what a command prints, such as the only copy of a key.
+const log = createLogger('info', apiKeyPrefix, process.stderr)
 
 const program = keyCommands(
   (action) =>
     withMigratedDatabase((database) =>
-      action(new ApiKeyStore(database, apiKeyPrefix, commandLine))
+      action(new ApiKeyStore(database, apiKeyPrefix, log))
     ),
   scopes
 )

@@ -1,6 +1,6 @@
 import type { QueryResultRow } from 'pg'
 import { batch } from './batch.ts'
-import type { Database } from './postgres/database.ts'
+import type { Database, Statement } from './postgres/database.ts'
 
 /** What finds a row, by the columns of `input`: undefined becomes NULL. */
 export type InputRow<Column extends string> = Record<
@@ -9,7 +9,7 @@ export type InputRow<Column extends string> = Record<
 >
 
 /** A statement for any number of input rows. */
-interface SharedReadDefinition<Column extends string> {
+interface SharedReadDefinition<Column extends string, Row> {
   statementName: string
   /** The SQL types of the columns of `input`, by name. */
   inputTypes: Record<Column, string>
@@ -17,7 +17,8 @@ interface SharedReadDefinition<Column extends string> {
   text: string
   /** Further ones wait for the next statement. */
   maxInputRows: number
-  use?: 'reads' | 'checks'
+  /** Runs it: by default, as one of the `reads`. */
+  run?: (statement: Statement, values: unknown[]) => Promise<Row[]>
 }
 
 /**
@@ -37,8 +38,8 @@ export function sharedReader<Column extends string, Row extends QueryResultRow>(
     inputTypes,
     text,
     maxInputRows,
-    use = 'reads'
-  }: SharedReadDefinition<Column>
+    run = (statement, values) => database.run('reads', statement, values)
+  }: SharedReadDefinition<Column, Row>
 ): (inputRow: InputRow<Column>) => Promise<Row> {
   const statement = database.prepare(statementName, text)
 
@@ -56,7 +57,7 @@ export function sharedReader<Column extends string, Row extends QueryResultRow>(
     const distinct = [...new Set(inputRows)]
     // The parameter of inputTable, here of rows that are JSON already.
     const values = [`[${distinct.join(',')}]`]
-    const rows = await database.run<Row>(use, statement, values)
+    const rows = await run(statement, values)
     const rowOf = new Map(distinct.map((one, index) => [one, rows[index]]))
 
     // The statement returns a row for each input row.

@@ -1,7 +1,7 @@
 // The API of notes/openapi.yaml, for tests that are not about the API of this
 // repository.
 import type { Test } from 'tap'
-import { openDatabase, query } from './database.ts'
+import { openDatabase, query, silent } from './database.ts'
 import * as keys from '../../src/framework/keys/key.ts'
 import { ApiKeyStore } from '../../src/framework/keys/store.ts'
 import { api as notes } from './notes/api.ts'
@@ -19,7 +19,7 @@ export const makeKey = () => keys.makeKey(apiKeyPrefix)
 
 /** Creates an API key of the notes in the database at `url`. */
 export const createKey = (t: Test, url: string) =>
-  new ApiKeyStore(openDatabase(t, url), apiKeyPrefix, 'test').create('test')
+  new ApiKeyStore(openDatabase(t, url), apiKeyPrefix, silent).create('test')
 
 /** Like startService, with the API of the notes. */
 export const startNotes = (t: Test, options: ServiceOptions = {}) =>

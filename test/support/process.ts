@@ -61,9 +61,11 @@ export function run(
     stdio: ['pipe', stdio, stdio]
   })
   let output = ''
+  let stdout = ''
   for (const stream of [child.stdout, child.stderr])
     stream?.on('data', (chunk: Buffer) => {
       output += chunk.toString()
+      if (stream === child.stdout) stdout += chunk.toString()
     })
 
   let hasEnded = false
@@ -96,13 +98,20 @@ export function run(
     return exited
   }
 
-  return { child, output: () => output, sees, exited, stop }
+  return {
+    child,
+    output: () => output,
+    stdout: () => stdout,
+    sees,
+    exited,
+    stop
+  }
 }
 
 /** Runs a command to its end. */
 export async function call(t: Test, command: string[], options?: Options) {
-  const { exited, output } = run(t, command, options)
-  return { code: await exited, output: output() }
+  const { exited, output, stdout } = run(t, command, options)
+  return { code: await exited, output: output(), stdout: stdout() }
 }
 
 /**

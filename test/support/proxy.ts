@@ -30,6 +30,8 @@ interface Faults {
    * bytes of a client on, and before a response.
    */
   resets: (chunk: Buffer) => boolean
+  /** Whether a connection passes on nothing from these bytes of a client on. */
+  freezes: (chunk: Buffer) => boolean
   /** Changes the bytes of the server; they are lost without a result. */
   change: (chunk: Buffer) => Buffer | undefined
 }
@@ -45,6 +47,7 @@ export async function startProxy(t: Test, serverUrl: string) {
   const state: Faults = {
     serverPort: Number(url.port || 5432),
     resets: () => false,
+    freezes: () => false,
     change: (chunk) => chunk
   }
   /** The bytes of the clients. */
@@ -94,9 +97,13 @@ export async function startProxy(t: Test, serverUrl: string) {
 
 /** Passes on what both send, with the faults that `state` has then. */
 function faulty(client: Socket, state: Faults, sentChunks: Buffer[]) {
+  let isFrozen = false
+
   async function* requests(chunks: AsyncIterable<Buffer>) {
     for await (const chunk of chunks) {
       sentChunks.push(chunk)
+      isFrozen ||= state.freezes(chunk)
+      if (isFrozen) continue
       if (state.resets(chunk)) return client.resetAndDestroy()
       yield chunk
       if (state.resets(chunk)) return client.resetAndDestroy()

@@ -68,7 +68,7 @@ export async function startService(t: Test, options: ServiceOptions = {}) {
   })
 
   const url = await app.listen({ port: 0, host: '127.0.0.1' })
-  const keys = new ApiKeyStore(database, api.names.apiKeyPrefix, 'test')
+  const keys = new ApiKeyStore(database, api.names.apiKeyPrefix, silent)
   const key = await keys.create('test')
 
   return {

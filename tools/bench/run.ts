@@ -33,7 +33,7 @@ const { url: databaseUrl } = postgres
 await migrate(databaseUrl, {}, [api.migrationsFolder])
 const limits = { DATABASE_TIMEOUT_MS: 5000 }
 const database = new Database(databaseUrl, limits, log, new Metrics())
-const key = await new ApiKeyStore(database, apiKeyPrefix).create('bench')
+const key = await new ApiKeyStore(database, apiKeyPrefix, log).create('bench')
 await database.close()
 
 // Nothing of this client is measured.

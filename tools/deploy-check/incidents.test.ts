@@ -13,7 +13,12 @@ import t, { type Test } from 'tap'
 import { apiKeyPrefix } from '../../generated/names.ts'
 import { makeKey } from '../../src/framework/keys/key.ts'
 import { ApiKeyStore } from '../../src/framework/keys/store.ts'
-import { lockTable, openDatabase, query } from '../../test/support/database.ts'
+import {
+  lockTable,
+  openDatabase,
+  query,
+  silent
+} from '../../test/support/database.ts'
 import { postNamed, serve, started } from '../../test/support/process.ts'
 import { freePort, startPostgres } from '../../test/support/postgres.ts'
 import { until } from '../../test/support/until.ts'
@@ -55,7 +60,7 @@ const prometheus = await Prometheus.start(t, writeHastyRules(), {
 })
 
 const sql = (statement: string) => query(databaseUrl, statement)
-const keys = new ApiKeyStore(openDatabase(t, databaseUrl), apiKeyPrefix, 'test')
+const keys = new ApiKeyStore(openDatabase(t, databaseUrl), apiKeyPrefix, silent)
 const newKey = () => keys.create('test')
 const readiness = async () => (await fetch(`${url}/readyz`)).status
 const createTimes = (count: number, apiKey: string, target = url) =>

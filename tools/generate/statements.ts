@@ -3,7 +3,7 @@
 // making the handlers is enough: no request is sent, and no database is needed.
 import { pino } from 'pino'
 import { loadConfig } from '../../src/framework/config.ts'
-import { ApiKeyVerifier } from '../../src/framework/keys/verifier.ts'
+import { apiKeyChecker } from '../../src/framework/keys/verifier.ts'
 import { ResponseBuffers } from '../../src/framework/reads/response-buffers.ts'
 import { Metrics } from '../../src/framework/metrics.ts'
 import { Database } from '../../src/framework/postgres/database.ts'
@@ -30,7 +30,7 @@ export function idleDatabase(): Database {
 /** The text of generated/statements.sql. */
 export function statementsFile(): string {
   const database = idleDatabase()
-  new ApiKeyVerifier(database, api.names.apiKeyPrefix)
+  apiKeyChecker(database, api.names.apiKeyPrefix)
   api.handlers(database, new ResponseBuffers(0, database.metrics))
 
   const statements = [...database.statements].map(

@@ -1,19 +1,12 @@
 import bearerAuth, { type verifyBearerAuth } from '@fastify/bearer-auth'
-import type {
-  FastifyInstance,
-  onRequestHookHandler,
-  preHandlerHookHandler
-} from 'fastify'
+import type { onRequestHookHandler } from 'fastify'
 import fp from 'fastify-plugin'
 import type { Names } from '../api.ts'
 import type { Config } from '../config.ts'
 import { HttpError } from '../errors.ts'
 import type { Database } from '../postgres/database.ts'
 import { networkOf, rateLimit } from './rate-limit.ts'
-import { ApiKeyVerifier, trustMs } from './verifier.ts'
-
-/** Milliseconds for which a revoked key works at most. */
-const maxCheckAgeMs = 1000
+import { apiKeyChecker } from './verifier.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -23,13 +16,8 @@ declare module 'fastify' {
      * key has all of the scopes. Others get, in this order: 503 if the key
      * cannot be looked up; 401, or 429 if their address has sent too many
      * invalid keys; 429 if the key is over its limit; 403 if it lacks a scope.
-     *
-     * It runs again after a body, which a client may withhold until its key is
-     * revoked. Then it does not count the key again.
      */
-    requireApiKey: (
-      neededScopes: string[]
-    ) => onRequestHookHandler & preHandlerHookHandler
+    requireApiKey: (neededScopes: string[]) => onRequestHookHandler
   }
 }
 
@@ -63,70 +51,55 @@ interface Options {
  */
 export const bearerAuthentication = fp<Options>(
   async (app, { names, database, config }) => {
-    const { apiKeyPrefix, realm } = names
-    const verify = await registerBearerAuth(
-      app,
-      new ApiKeyVerifier(database, apiKeyPrefix)
-    )
+    const check = apiKeyChecker(database, names.apiKeyPrefix)
     const countKey = rateLimit(app, 'key', config.MAX_REQUESTS_PER_MINUTE)
     const { MAX_REJECTED_KEYS_PER_MINUTE: maxRejected } = config
     const countRejected = rateLimit(app, 'rejected', maxRejected)
 
     app.decorateRequest('apiKeyCheck', undefined)
+    await app.register(bearerAuth, {
+      addHook: false,
+      keys: [],
+      specCompliance: 'rfc6749',
+      verifyErrorLogLevel: 'silent',
+      async auth(token, request) {
+        request.apiKeyCheck = await check(token)
+        return request.apiKeyCheck.state === 'valid'
+      }
+    })
+    const verify = app.getDecorator<verifyBearerAuth>('verifyBearerAuth')
+
     app.decorate('requireApiKey', (neededScopes) => {
       // A scope has no quotes or backslashes.
       const scope = neededScopes.join(' ')
-      const { keyRequired, keyInvalid, forbidden } = errorsOf(realm, scope)
+      const { keyRequired, keyInvalid, forbidden } = errorsOf(
+        names.realm,
+        scope
+      )
 
-      return (request, reply, done) => {
-        const isRepeated = request.apiKeyCheck !== undefined
-        // At the first check, the key may have been trusted for `trustMs`.
-        if (isRepeated && trustMs + reply.elapsedTime < maxCheckAgeMs)
-          return done()
-
+      return (request, reply, done) =>
         verify(request, reply, (error?: Error & { statusCode?: number }) => {
           // The key could not be looked up.
           if (error !== undefined && error.statusCode !== 401)
             return done(error)
 
-          const check = (request.apiKeyCheck ??= { state: 'absent' })
-          if (check.state === 'valid') {
-            const limitError = isRepeated
-              ? undefined
-              : countKey(String(check.id), reply)
-            const isAllowed = hasScopes(check.scopes, neededScopes)
+          const { state, id, scopes } = (request.apiKeyCheck ??= {
+            state: 'absent'
+          })
+          if (state === 'valid') {
+            const isAllowed = hasScopes(scopes, neededScopes)
+            const limitError = countKey(String(id), reply)
             return done(limitError ?? (isAllowed ? undefined : forbidden))
           }
 
-          app.metrics.authFailures.inc({ reason: check.state })
-          const limitError = countRejected(networkOf(request.ip), reply)
-          const error401 = check.state === 'absent' ? keyRequired : keyInvalid
-          done(limitError ?? error401)
+          app.metrics.authFailures.inc({ reason: state })
+          const error401 = state === 'absent' ? keyRequired : keyInvalid
+          done(countRejected(networkOf(request.ip), reply) ?? error401)
         })
-      }
     })
   },
   { name: 'bearer-authentication' }
 )
-
-/** Registers @fastify/bearer-auth, and returns its function for hooks. */
-async function registerBearerAuth(
-  app: FastifyInstance,
-  verifier: ApiKeyVerifier
-): Promise<verifyBearerAuth> {
-  await app.register(bearerAuth, {
-    addHook: false,
-    keys: [],
-    specCompliance: 'rfc6749',
-    verifyErrorLogLevel: 'silent',
-    async auth(token, request) {
-      request.apiKeyCheck = await verifier.check(token)
-      return request.apiKeyCheck.state === 'valid'
-    }
-  })
-
-  return app.getDecorator<verifyBearerAuth>('verifyBearerAuth')
-}
 
 /** Whether a key has the needed scopes. One with null may do everything. */
 const hasScopes = (scopes: string[] | null, needed: string[]): boolean =>

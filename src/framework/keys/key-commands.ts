@@ -18,7 +18,7 @@ export function keyCommands(run: Run, knownScopes: string[]): Command {
 
   addCreate(program, run, knownScopes)
   addChanges(program, run)
-  addLists(program, run)
+  addList(program, run)
 
   return program
 }
@@ -91,24 +91,17 @@ function addChanges(program: Command, run: Run): void {
     )
 }
 
-function addLists(program: Command, run: Run): void {
-  const lists = {
-    list: 'list all keys, each with its first characters only',
-    audit: 'show the audit log'
-  }
-
-  for (const [name, description] of Object.entries(lists)) {
-    program
-      .command(name)
-      .description(description)
-      .option('--json', 'print JSON, for scripts')
-      .action(({ json }: { json?: true }) =>
-        run(async (store) => {
-          const rows = await store[name as keyof typeof lists]()
-          return json ? JSON.stringify(rows, null, 2) : rows
-        })
-      )
-  }
+function addList(program: Command, run: Run): void {
+  program
+    .command('list')
+    .description('list all keys, each with its first characters only')
+    .option('--json', 'print JSON, for scripts')
+    .action(({ json }: { json?: true }) =>
+      run(async (store) => {
+        const rows = await store.list()
+        return json ? JSON.stringify(rows, null, 2) : rows
+      })
+    )
 }
 
 /** Checks a duration such as 30m, 24h or 90d. */

@@ -22,7 +22,7 @@ export function isWellFormedKey(prefix: string, text: string): boolean {
 }
 
 const withChecksum = (prefix: string, random: string): string =>
-  prefix + random + sha256(random).slice(0, checksumLength)
+  prefix + random + hash('sha256', random).slice(0, checksumLength)
 
 /**
  * The part of an API key by which people recognize it, such as
@@ -42,9 +42,7 @@ export const apiKeyPattern = (prefix: string): string =>
  * SHA-256 of an API key in hexadecimal: the only stored form of the whole key.
  * 160 random bits need neither salt nor stretching.
  */
-export const hashKey = (apiKey: string): string => sha256(apiKey)
-
-const sha256 = (text: string): string => hash('sha256', text, 'hex')
+export const hashKey = (apiKey: string): string => hash('sha256', apiKey)
 
 /** An API key in the store. */
 interface StoredKey {

@@ -1,5 +1,10 @@
+import type { Logger } from 'pino'
 import type { Database } from '../postgres/database.ts'
-import { OutcomeUnknown } from '../postgres/failures.ts'
+import {
+  errorKindOf,
+  OutcomeUnknown,
+  postgresErrorIn
+} from '../postgres/failures.ts'
 import { sql, writeSettings } from '../postgres/sql.ts'
 import { hashKey, makeKey, shownPartOf } from './key.ts'
 
@@ -20,16 +25,10 @@ export const keyStateSql = sql`
 `
 
 const createSql = sql`
-  WITH created AS (
-    INSERT INTO api_keys (name, shown_part, hash, expires_at, scopes)
-    VALUES ($2, $3, decode($4, 'hex'), now() + $5::interval, $6)
-    RETURNING id
-  )
-  INSERT INTO key_events (key_id, event, command)
-  SELECT id, 'created', $1
-  FROM created
+  INSERT INTO api_keys (name, shown_part, hash, expires_at, scopes)
+  SELECT $1, $2, decode($3, 'hex'), now() + $4::interval, $5
   WHERE ${writeSettings}
-  RETURNING key_id
+  RETURNING id::text AS key
 `
 
 /** A concurrent rotation waits for the lock and then sees replaced_by. */
@@ -37,9 +36,10 @@ const rotateSql = sql`
   WITH old AS (
     SELECT *
     FROM api_keys
-    WHERE $2 IN (id::text, shown_part)
+    WHERE $1 IN (id::text, shown_part)
       AND ${keyStateSql} = 'valid'
       AND replaced_by IS NULL
+      AND ${writeSettings}
     FOR UPDATE
   ),
 
@@ -47,48 +47,31 @@ const rotateSql = sql`
     INSERT INTO api_keys (name, shown_part, hash, expires_at, scopes, first_id)
     SELECT
       name,
-      $3,
-      decode($4, 'hex'),
-      now() + coalesce($5::interval, expires_at - created_at),
+      $2,
+      decode($3, 'hex'),
+      now() + coalesce($4::interval, expires_at - created_at),
       scopes,
       coalesce(first_id, id)
     FROM old
     RETURNING id
-  ),
-
-  replaced AS (
-    UPDATE api_keys
-    SET
-      expires_at = least(api_keys.expires_at, now() + $6::interval),
-      replaced_by = successor.id
-    FROM old, successor
-    WHERE api_keys.id = old.id
-    RETURNING api_keys.id
   )
 
-  INSERT INTO key_events (key_id, event, command)
-  SELECT id, 'rotated', $1
-  FROM replaced
-  WHERE ${writeSettings}
-  UNION ALL
-  SELECT id, 'created', $1
-  FROM successor
-  RETURNING key_id
+  UPDATE api_keys
+  SET
+    expires_at = least(api_keys.expires_at, now() + $5::interval),
+    replaced_by = successor.id
+  FROM old, successor
+  WHERE api_keys.id = old.id
+  RETURNING api_keys.id::text AS key, api_keys.replaced_by::text AS successor
 `
 
 const revokeSql = sql`
-  WITH revoked AS (
-    UPDATE api_keys
-    SET revoked_at = now()
-    WHERE $2 IN (id::text, shown_part)
-      AND ${keyStateSql} = 'valid'
-    RETURNING id
-  )
-  INSERT INTO key_events (key_id, event, command)
-  SELECT id, 'revoked', $1
-  FROM revoked
-  WHERE ${writeSettings}
-  RETURNING key_id
+  UPDATE api_keys
+  SET revoked_at = now()
+  WHERE $1 IN (id::text, shown_part)
+    AND ${keyStateSql} = 'valid'
+    AND ${writeSettings}
+  RETURNING id::text AS key
 `
 
 /** A time in UTC, whatever DateStyle and TimeZone the database has. */
@@ -111,13 +94,6 @@ const listSql = sql`
   ORDER BY api_keys.id
 `
 
-const auditSql = sql`
-  SELECT ${utc('at')}, key_id::text, name, event, command
-  FROM key_events
-  JOIN api_keys ON api_keys.id = key_id
-  ORDER BY key_events.id
-`
-
 /** What a new key may do, and for how long. */
 interface KeyOptions {
   /** If left out, the key is valid until it is revoked. */
@@ -127,25 +103,22 @@ interface KeyOptions {
 }
 
 /**
- * The API keys in PostgreSQL, which has only their hashes.
+ * The API keys in PostgreSQL, which has only their hashes. The log has each
+ * change, after its commit.
  *
- * Each method runs one statement, so a change and its entry in the audit log
- * are committed together. A lifetime or an overlap is text that PostgreSQL
- * reads as an interval, such as `90d`.
+ * A lifetime or an overlap is text that PostgreSQL reads as an interval, such
+ * as `90d`.
  */
 export class ApiKeyStore {
   readonly #database: Database
   readonly #apiKeyPrefix: string
-  readonly #command: string
+  readonly #log: Logger
 
-  /**
-   * @param apiKeyPrefix what every API key begins with
-   * @param command the origin of changes, for the audit log
-   */
-  constructor(database: Database, apiKeyPrefix: string, command = 'service') {
+  /** @param apiKeyPrefix what every API key begins with */
+  constructor(database: Database, apiKeyPrefix: string, log: Logger) {
     this.#database = database
     this.#apiKeyPrefix = apiKeyPrefix
-    this.#command = command
+    this.#log = log
   }
 
   /**
@@ -166,7 +139,7 @@ export class ApiKeyStore {
     }
     const { apiKey, shownPart, hash } = this.#make()
     const values = [name, shownPart, hash, lifetime, scopes]
-    await this.#change(createSql, values)
+    await this.#change('API key created', createSql, values)
 
     return apiKey
   }
@@ -177,7 +150,8 @@ export class ApiKeyStore {
    *
    * @param idOrShownPart the old key
    * @param lifetime if left out, the one that the old key was created with
-   * @throws Error when the old key is not valid or has been replaced
+   * @throws Error when the old key is not valid, has been replaced, or is
+   *   locked
    */
   async rotate(
     idOrShownPart: string,
@@ -186,16 +160,17 @@ export class ApiKeyStore {
   ): Promise<string> {
     const { apiKey, shownPart, hash } = this.#make()
     const values = [idOrShownPart, shownPart, hash, lifetime, overlap]
-    if (await this.#change(rotateSql, values)) return apiKey
+    if (await this.#change('API key rotated', rotateSql, values)) return apiKey
 
     throw new Error(
       `There is no valid key ${idOrShownPart} without a successor; see: keys list`
     )
   }
 
-  /** @throws Error when the key is not valid */
+  /** @throws Error when the key is not valid, or is locked */
   async revoke(idOrShownPart: string): Promise<void> {
-    if (await this.#change(revokeSql, [idOrShownPart])) return
+    if (await this.#change('API key revoked', revokeSql, [idOrShownPart]))
+      return
 
     throw new Error(`There is no valid key ${idOrShownPart}; see: keys list`)
   }
@@ -205,30 +180,46 @@ export class ApiKeyStore {
     return this.#database.run('reads', { text: listSql })
   }
 
-  /** Returns the audit log, the oldest entry first. */
-  audit(): Promise<PrintedRow[]> {
-    return this.#database.run('reads', { text: auditSql })
-  }
-
   /** Makes a new key, and what is stored of it. */
   #make() {
     const apiKey = makeKey(this.#apiKeyPrefix)
     return { apiKey, shownPart: shownPartOf(apiKey), hash: hashKey(apiKey) }
   }
 
-  /** Returns whether the statement has changed a key. */
-  async #change(text: string, values: unknown[]): Promise<boolean> {
-    const all = [this.#command, ...values]
-    const change = this.#database.run('writes', { text }, all)
-    const rows = await change.catch((cause: unknown) => {
-      if (!(cause instanceof OutcomeUnknown)) throw cause
-      throw new Error(
-        'The change may have been made: see keys list. ' +
-          'Rotate or revoke a new key that it shows',
-        { cause }
-      )
-    })
-
-    return rows.length > 0
+  /** Changes a key, and returns whether the key could be changed. */
+  async #change(
+    message: string,
+    text: string,
+    values: unknown[]
+  ): Promise<boolean> {
+    try {
+      const [ids] = await this.#database.run('writes', { text }, values)
+      if (ids !== undefined) this.#log.info(ids, message)
+      return ids !== undefined
+    } catch (cause) {
+      throw errorOf(cause)
+    }
   }
+}
+
+/** Says what the operator can do about a failed change. */
+function errorOf(cause: unknown): unknown {
+  if (cause instanceof OutcomeUnknown) {
+    return new Error(
+      'The change may have been made: see keys list. ' +
+        'Rotate or revoke a new key that it shows',
+      { cause }
+    )
+  }
+  if (errorKindOf(cause) === 'conflict')
+    return new Error('The key is locked: try again', { cause })
+
+  // query_canceled: the service has ended a wait for a lock of the table.
+  if (postgresErrorIn(cause).code === '57014') {
+    return new Error('The keys are locked, or PostgreSQL is slow: try again', {
+      cause
+    })
+  }
+
+  return cause
 }

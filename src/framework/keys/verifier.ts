@@ -1,10 +1,74 @@
 import { LRUCache } from 'lru-cache'
 import { batch } from '../batch.ts'
 import type { Database } from '../postgres/database.ts'
+import { hedged } from '../postgres/hedged.ts'
 import { inputTable, sql } from '../postgres/sql.ts'
-import { type InputRow, sharedReader } from '../shared-reader.ts'
+import { sharedReader } from '../shared-reader.ts'
 import { type ApiKeyCheck, hashKey, isWellFormedKey } from './key.ts'
 import { keyStateSql } from './store.ts'
+
+/**
+ * Milliseconds for which a valid key is trusted, counted from before its
+ * look-up.
+ */
+const trustMs = 900
+
+/** Keys of one look-up. */
+const maxLookedUp = 1000
+
+/**
+ * Keys that are trusted at the same time. The least recently used ones are
+ * forgotten.
+ */
+const maxTrusted = 10_000
+
+/**
+ * Makes the function that checks the API key of a request. It trusts a valid
+ * key for a moment, and looks up any other well-formed one. It rejects with
+ * Unavailable or Overloaded when a key cannot be looked up now.
+ *
+ * Trusted keys are found by their text. V8 compares texts only if their hashes
+ * agree, and seeds the hash, so the time of a check reveals nothing about other
+ * keys. Invalid keys are not remembered, so a new key works immediately.
+ *
+ * @param apiKeyPrefix what well-formed keys begin with
+ */
+export function apiKeyChecker(
+  database: Database,
+  apiKeyPrefix: string
+): (token: string) => Promise<ApiKeyCheck> {
+  // An invented key costs a share of a statement: one look-up runs at a time.
+  const lookUp = sharedReader<'hash', ApiKeyCheck>(database, {
+    statementName: 'look-up-api-keys',
+    inputTypes,
+    text: lookUpSql,
+    maxInputRows: maxLookedUp,
+    run: (query, values) => hedged(() => database.run('checks', query, values))
+  })
+  const recordUse = useRecorder(database)
+  const trusted = new LRUCache<string, ApiKeyCheck>({
+    max: maxTrusted,
+    ttl: trustMs,
+    // The time is read at each check.
+    ttlResolution: 0
+  })
+
+  return async (token) => {
+    const known = trusted.get(token)
+    if (known !== undefined) return known
+    if (!isWellFormedKey(apiKeyPrefix, token)) return { state: 'malformed' }
+
+    const start = performance.now()
+    const check = await lookUp({ hash: hashKey(token) })
+    if (check.state === 'valid') {
+      trusted.set(token, check, { start })
+      // In the background. If it fails, the next look-up records the use.
+      if (!check.isUseRecorded) recordUse(check.id).catch(() => {})
+    }
+
+    return check
+  }
+}
 
 const inputTypes = { hash: 'text' }
 
@@ -43,83 +107,12 @@ const recordUseSql = sql`
     AND set_config('synchronous_commit', 'off', true) IS NOT NULL
 `
 
-/**
- * Milliseconds for which a valid key is trusted, counted from before its
- * look-up.
- */
-export const trustMs = 900
+/** Returns the function that records a use. Uses share statements. */
+function useRecorder(database: Database): (id: bigint) => Promise<unknown> {
+  const statement = database.prepare('record-use-of-api-keys', recordUseSql)
 
-/** Keys of one look-up. */
-const maxLookedUp = 1000
-
-/**
- * Keys that are trusted at the same time. The least recently used ones are
- * forgotten.
- */
-const maxTrusted = 10_000
-
-/**
- * Checks API keys. A valid key is trusted for a moment; any other well-formed
- * one is looked up. Requests share look-ups, and one runs at a time, so an
- * invented key costs a share of a statement. Invalid keys are not remembered.
- *
- * Trusted keys are found by their SHA-256, which clients cannot choose, so the
- * time of a check reveals nothing about other keys.
- */
-export class ApiKeyVerifier {
-  readonly #apiKeyPrefix: string
-  readonly #trusted = new LRUCache<string, ApiKeyCheck>({
-    max: maxTrusted,
-    ttl: trustMs,
-    // The time is read at each check.
-    ttlResolution: 0
+  return batch(async (ids: bigint[]) => {
+    await database.run('checks', statement, [ids])
+    return ids
   })
-
-  readonly #read: (inputRow: InputRow<'hash'>) => Promise<ApiKeyCheck>
-  readonly #recordUse: (id: bigint) => Promise<unknown>
-
-  /** @param apiKeyPrefix what well-formed keys begin with */
-  constructor(database: Database, apiKeyPrefix: string) {
-    this.#apiKeyPrefix = apiKeyPrefix
-    this.#read = sharedReader(database, {
-      statementName: 'look-up-api-keys',
-      inputTypes,
-      text: lookUpSql,
-      maxInputRows: maxLookedUp,
-      use: 'checks'
-    })
-    const recordUse = database.prepare('record-use-of-api-keys', recordUseSql)
-    this.#recordUse = batch(async (ids: bigint[]) => {
-      await database.run('checks', recordUse, [ids])
-      return ids
-    })
-  }
-
-  /**
-   * Checks the API key of a request, with a look-up unless it is trusted or
-   * malformed.
-   *
-   * @throws Unavailable or Overloaded when the key cannot be looked up now
-   */
-  check(token: string): ApiKeyCheck | Promise<ApiKeyCheck> {
-    const hash = hashKey(token)
-    const trusted = this.#trusted.get(hash)
-    if (trusted !== undefined) return trusted
-    if (!isWellFormedKey(this.#apiKeyPrefix, token))
-      return { state: 'malformed' }
-
-    return this.#lookUp(hash)
-  }
-
-  async #lookUp(hash: string): Promise<ApiKeyCheck> {
-    const start = performance.now()
-    const check = await this.#read({ hash })
-    if (check.state === 'valid') {
-      this.#trusted.set(hash, check, { start })
-      // In the background. If it fails, the next look-up records the use.
-      if (!check.isUseRecorded) this.#recordUse(check.id).catch(() => {})
-    }
-
-    return check
-  }
 }

@@ -16,8 +16,6 @@ import { validatorCompiler } from './validation.ts'
 type OperationResolver =
   Required<FastifyOpenapiGlueOptions>['operationResolver']
 
-type SecurityHook = onRequestHookHandler & preHandlerHookHandler
-
 interface Options {
   apiDocument: ApiDocument
   /**
@@ -28,9 +26,9 @@ interface Options {
   handlers: object
   /**
    * Makes, for each security scheme, the hook of an operation that needs these
-   * scopes. It admits or rejects a request, before its body and after it.
+   * scopes. It admits or rejects a request before its body is read.
    */
-  securityHooks: Record<string, (scopes: string[]) => SecurityHook>
+  securityHooks: Record<string, (scopes: string[]) => onRequestHookHandler>
   /** Requests that may wait in the handler of each operation. */
   maxRequests: number
 }
@@ -39,8 +37,8 @@ interface Options {
  * Registers a route for each operation with fastify-openapi-glue. Its option
  * `operationResolver` adds to each route what glue lacks:
  *
- * - Authentication before the body is read, and again after it. The
- *   `securityHandlers` of glue run when the body has been parsed and validated.
+ * - Authentication before the body is read. The `securityHandlers` of glue run
+ *   when the body has been parsed and validated.
  * - Rejection of a missing body: glue ignores that it is required.
  * - Rejection of a body where the operation has none.
  * - The headers of a deprecation.
@@ -66,21 +64,15 @@ export const operationRoutes = fp<Options>(
     )
     const routes = new Map<string, object>()
     for (const operation of apiDocument.operations) {
-      const authentication = hooksOf(operation, securityHooks)
       const handler = handlersById.get(operation.id) ?? notImplemented
       routes.set(operation.id, {
         handler: withRequestLimit(handler, maxRequests),
         onRequest: [
-          ...authentication,
+          ...hooksOf(operation, securityHooks),
           ...(operation.hasBody ? [] : [rejectBody])
         ],
         preValidation: operation.hasBody ? [requireBody] : [],
-        preHandler: [
-          // After the validation: a parsed body that is not valid can take 30
-          // times its length, so none may wait for a look-up.
-          ...(operation.hasBody ? authentication : []),
-          announceDeprecation(operation)
-        ]
+        preHandler: announceDeprecation(operation)
       })
     }
 
@@ -140,7 +132,7 @@ function withRequestLimit(
 function hooksOf(
   { id, security, scopes }: ApiOperation,
   securityHooks: Options['securityHooks']
-): SecurityHook[] {
+): onRequestHookHandler[] {
   return security.map((scheme) => {
     const hook = securityHooks[scheme]
     if (hook === undefined)

@@ -7,6 +7,7 @@ import { messageOf } from '../message-of.ts'
 import { retry } from '../retry.ts'
 import type { Database } from './database.ts'
 import { errorKindOf } from './failures.ts'
+import { hedged } from './hedged.ts'
 import { openPool } from './pool.ts'
 import { sql } from './sql.ts'
 
@@ -164,14 +165,14 @@ export function pendingMigrationsFinder(
   const statement = database.prepare('applied-migrations', appliedMigrationsSql)
 
   return sharedCall(async () => {
-    const applied = await database
-      .run<Applied>('checks', statement)
-      .catch((error: unknown) => {
-        // Without the table, there was none. Without the privilege to read it,
-        // the migrations, which grant it, are tried again.
-        if (messageOf(error).includes('pgmigrations')) return []
-        throw error
-      })
+    const applied = await hedged(() =>
+      database.run<Applied>('checks', statement)
+    ).catch((error: unknown) => {
+      // Without the table, there was none. Without the privilege to read it,
+      // the migrations, which grant it, are tried again.
+      if (messageOf(error).includes('pgmigrations')) return []
+      throw error
+    })
     const pending = missing(applied, names)
     database.metrics.pendingMigrations.set(pending.length)
     return pending

@@ -2,6 +2,8 @@ import t from 'tap'
 import { bearer } from '../../support/requests.ts'
 import { createDatabase, lockTable, query } from '../../support/database.ts'
 import { createKey, listNotes, startNotes } from '../../support/notes.ts'
+import { startProxy } from '../../support/proxy.ts'
+import { sample } from '../../support/metrics.ts'
 import { until } from '../../support/until.ts'
 
 const waiting = `
@@ -36,6 +38,37 @@ t.test('requests do not wait until uses are recorded', async (t) => {
   const areUsed = async () => (await query(databaseUrl, used)).length === 2
   await until(areUsed, 'both uses are recorded')
 })
+
+for (const statement of [
+  'look-up-api-keys',
+  'record-use-of-api-keys',
+  'applied-migrations'
+])
+  t.test(`a frozen connection of ${statement} stops no request`, async (t) => {
+    const proxy = await startProxy(t, await createDatabase(t))
+    const databaseUrl = proxy.url
+    const config = { DATABASE_TIMEOUT_MS: 20_000 }
+    const service = await startNotes(t, { databaseUrl, config })
+    let frozen = 0
+    proxy.state.freezes = (chunk) => {
+      if (frozen > 0 || !chunk.includes(statement)) return false
+      frozen++
+      return true
+    }
+
+    // Each key needs a look-up, which may follow a frozen one.
+    for (let count = 0; count < 16; count++) {
+      const auth = bearer(await service.keys.create('another'))
+      const list = listNotes(service, auth)
+      const readiness = service.app.inject('/readyz')
+      t.equal((await list).statusCode, 200)
+      t.equal((await readiness).statusCode, 200)
+    }
+    t.equal(frozen, 1)
+    const failed = 'database_errors_total{code="unavailable"}'
+    t.equal(await sample(service.app, failed), 0, 'it is still frozen')
+    proxy.cut()
+  })
 
 t.test('every replica rejects a revoked key within a second', async (t) => {
   const databaseUrl = await createDatabase(t)

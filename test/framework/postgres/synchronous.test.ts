@@ -1,7 +1,7 @@
 import { pathToFileURL } from 'node:url'
 import t, { type Test } from 'tap'
 import { ApiKeyStore } from '../../../src/framework/keys/store.ts'
-import { migrate, openDatabase, query } from '../../support/database.ts'
+import { migrate, openDatabase, query, silent } from '../../support/database.ts'
 import { recorder } from '../../support/recorder.ts'
 import * as notes from '../../support/notes.ts'
 import {
@@ -193,7 +193,7 @@ t.test('a migration holds its locks for no standby', async (t) => {
 t.test('a key in use can be revoked without the standby', async (t) => {
   const apiKey = await createKey(t, postgres.url)
   const database = openDatabase(t, postgres.url, 1000)
-  const store = new ApiKeyStore(database, apiKeyPrefix)
+  const store = new ApiKeyStore(database, apiKeyPrefix, silent)
   const id = String((await store.list()).at(-1)?.['id'])
   const { service, result } = await startWithoutStandby(t, {
     DATABASE_TIMEOUT_MS: 5000
