@@ -29,7 +29,7 @@ forbid_starts() {
   as_root chmod +x "$policy"
 }
 
-# Reports what this machine cannot test: now, and at the end of .ci/run.
+# Reports what this machine cannot test: now, and at the end of the run.
 not_tested() {
   echo "NOT tested here: $*"
   if [ -n "${NOT_TESTED_FILE:-}" ]; then echo "$*" >>"$NOT_TESTED_FILE"; fi
@@ -48,4 +48,40 @@ run_tool() {
   local tool=$1
   shift
   npm run -s "$@" --prefix "tools/$tool"
+}
+
+# For .ci/run and .ci/nightly:
+
+# Starts a run, on the Node.js of the image.
+start_run() {
+  [ -n "${IS_SHIPPED:-}" ] ||
+    IS_SHIPPED=1 exec .ci/with-node shipped ".ci/$(basename "$0")"
+  run=$(mktemp -d)
+  trap 'rm -rf "$run"' EXIT
+  export NOT_TESTED_FILE=$run/not-tested
+}
+
+title() {
+  printf '\n== %s (%d min)\n' "$1" $((SECONDS / 60))
+}
+
+# Runs a command, and notes how long it took.
+step() {
+  title "$1"
+  local start=$SECONDS
+  "${@:2}"
+  local seconds=$((SECONDS - start))
+  printf '%4d:%02d  %s\n' $((seconds / 60)) $((seconds % 60)) "$1" >>"$run/times"
+}
+
+# Prints the minutes and seconds of each step, and what was not tested.
+summary() {
+  title summary
+  cat "$run/times"
+  if [ -s "$NOT_TESTED_FILE" ]; then
+    echo 'Not tested here:'
+    sed 's/^/- /' "$NOT_TESTED_FILE"
+  else
+    echo 'Every step was tested here.'
+  fi
 }

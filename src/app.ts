@@ -80,7 +80,7 @@ export async function buildApp({
   await app.register(docsPage, {
     apiDocument,
     samplesFile: api.samplesFile,
-    manualFolder: api.manualFolder,
+    manualRoot: api.manualRoot,
     environment: config.ENVIRONMENT
   })
   await app.register(health, { checkReady })

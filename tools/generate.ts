@@ -1,7 +1,6 @@
 // Writes these files, or the marked parts of them:
 //
 // - generated/, from openapi.yaml, samples/ and the statements of src/handlers
-// - generated/manual/, from docs/clients.md and CHANGELOG.md
 // - README.md: the operations, from openapi.yaml
 // - docs/clients.md: the errors of single operations, from openapi.yaml
 // - docs/configuration.md, from src/framework/variables.ts
@@ -12,6 +11,7 @@
 // With --check it writes nothing, and exits 1 when a file is missing or stale.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
+import { pathToFileURL } from 'node:url'
 import type { OpenAPIV3 } from 'openapi-types'
 import openapiTS, {
   astToString,
@@ -24,8 +24,8 @@ import {
   type ApiOperation,
   readApiDocument
 } from '../src/framework/openapi/document.ts'
+import { guideSource, manualFiles } from '../src/framework/openapi/manual.ts'
 import { configurationPage } from './generate/configuration-docs.ts'
-import { guideSource, pageHtml, pageMarkdown } from './generate/guide.ts'
 import {
   bodyColumnsFile,
   header,
@@ -113,11 +113,6 @@ async function generate(): Promise<Files> {
   const { name } = JSON.parse(read('package.json')) as { name: string }
   const names = namesOf(apiDocument, name)
   const guide = await guideWith(apiDocument, read(guideSource))
-  const manual = {
-    guide: pageMarkdown(guide, read),
-    changelog: pageMarkdown(read('CHANGELOG.md'), read)
-  }
-  const { title } = apiDocument.document.info
 
   return {
     ...ofDocuments,
@@ -127,12 +122,6 @@ async function generate(): Promise<Files> {
     ),
     'generated/names.ts': namesFile(names),
     [guideSource]: guide,
-    'generated/manual/guide.md': manual.guide,
-    'generated/manual/guide.html': pageHtml(`Guide · ${title}`, manual.guide),
-    'generated/manual/changelog.html': pageHtml(
-      `Changelog · ${title}`,
-      manual.changelog
-    ),
     'deploy/haproxy.cfg': haproxyConfig(read('deploy/haproxy.cfg'), names),
     'deploy/kubernetes/monitoring/rules.yaml': await prometheusRule(
       read('deploy/observability/rules.yml')
@@ -183,6 +172,8 @@ try {
   if (isCheck) {
     const { operations } = readApiDocument('openapi.yaml')
     sampleProblems('samples', idsOf(operations)).forEach(report)
+    // The service must be able to render it.
+    manualFiles(pathToFileURL('./'), '')
   }
 } catch (error) {
   report(String(error))

@@ -27,10 +27,10 @@ export interface Api {
    */
   samplesFile?: URL
   /**
-   * The folder of the texts beside the docs page, `generated/manual/`:
-   * `guide.html` is at /docs/guide.
+   * The folder of docs/clients.md and CHANGELOG.md, the manual beside the docs
+   * page. Without one, there is none.
    */
-  manualFolder?: URL
+  manualRoot?: URL
   /**
    * Makes the handler of each operation, by operationId.
    * `generated/operations.ts` has its type, which the framework does not know.

@@ -13,7 +13,7 @@ export const api: Api = {
   names: { service: serviceName, apiKeyPrefix, realm },
   openapiFile: new URL('../../openapi.yaml', import.meta.url),
   samplesFile: new URL('../../generated/samples.json', import.meta.url),
-  manualFolder: new URL('../../generated/manual/', import.meta.url),
+  manualRoot: new URL('../../', import.meta.url),
   handlers: operationHandlers,
   migrationsFolder: new URL('../../migrations/', import.meta.url),
   measurers: [queueMeasurer]

@@ -1,5 +1,7 @@
 // Tests docker-compose.yml and the commands of its pages in docs/ on a real
-// engine: npm run compose --prefix tools/deploy-check. Takes some minutes.
+// engine, after a roll: npm run compose --prefix tools/deploy-check. Takes some
+// minutes.
+import './roll.test.ts'
 import {
   mkdirSync,
   readdirSync,
@@ -13,14 +15,24 @@ import {
   commonVariables,
   rarelyNeededVariables
 } from '../../src/framework/variables.ts'
-import {
-  documentedCommands,
-  operationsPages
-} from '../../test/support/documented-commands.ts'
+import { operationsPages } from '../../test/support/documented-commands.ts'
 import { lastLine, listed, status } from '../../test/support/installation.ts'
 import { createKeyed } from '../../test/support/resend.ts'
 import { parseRaw, sendRaw } from '../../test/support/service.ts'
-import { certify, eventually, Installation } from './installation.ts'
+import {
+  compose,
+  configure,
+  database17,
+  imageOfService,
+  installation,
+  project,
+  proxyFile,
+  registry,
+  replaces,
+  replicas,
+  upReplacesNothing
+} from './compose.ts'
+import { certify, eventually } from './installation.ts'
 import { Prometheus } from './prometheus.ts'
 import {
   incidentsAreFound,
@@ -28,75 +40,11 @@ import {
   keysAreReplaced,
   lockIsReleased
 } from './scenarios.ts'
-import { type Commands, databaseOutage, outage } from './under-load.ts'
+import { databaseOutage, outage } from './under-load.ts'
 
-const proxyFile = 'deploy/haproxy.cfg'
-const project = 'petcat-compose-test'
-const registry = '127.0.0.1:3911'
-const database17 = `${registry}/${project}-db:17`
-const installation = new Installation({
-  pages: operationsPages,
-  functions: 0,
-  psql: 'docker compose exec -T db psql -U postgres -d pet_categories',
-  environment: {
-    COMPOSE_PROJECT_NAME: project,
-    PUBLISH: '127.0.0.1:3907:8080',
-    IMAGE: project,
-    PROMETHEUS_PUBLISH: '127.0.0.1:3909',
-    ALERTMANAGER_PUBLISH: '127.0.0.1:3910',
-    MAX_REQUESTS_PER_MINUTE: '0',
-    // Other work may share the processors.
-    DATABASE_TIMEOUT_MS: '20000'
-  }
-})
-installation.url = 'http://127.0.0.1:3907'
 const { documented, edit, folder, incident, inline } = installation
 const { listStatus, newKey, read, serves, sh, sql, underLoad, url, write } =
   installation
-
-/** Sets a variable: the last line with its name counts. */
-const configure = (name: string, value: string) =>
-  write('.env', `${read('.env')}${name}=${value}\n`)
-
-const compose = (command: string, variables?: Record<string, string>) =>
-  sh(`docker compose ${command}`, variables)
-
-/** The ids of containers, with stopped ones, after their services. */
-async function containers(): Promise<string[]> {
-  const format = "'{{.Service}} {{.ID}}'"
-  const lines = await compose(`ps -a --format ${format} | sort`)
-  return lines.split('\n').filter((line) => !line.startsWith('migrate'))
-}
-
-const replicas = async () => (await compose('ps -aq api | sort')).split('\n')
-
-/**
- * Runs commands under load, which replace all containers of some services, and
- * those of no other.
- *
- * @param expected the failures that they may cause
- */
-async function replaces(
-  t: Test,
-  services: string[],
-  commands: Commands,
-  expected: string[] = []
-): Promise<void> {
-  const before = await containers()
-  await underLoad(t, commands, expected)
-  const after = await containers()
-  t.same(
-    before.filter((container) => after.includes(container)),
-    before.filter((container) => !services.includes(container.split(' ')[0]!))
-  )
-}
-
-/** `docker compose up -d` must keep every container that has not changed. */
-async function upReplacesNothing(t: Test): Promise<void> {
-  const before = await containers()
-  await compose('up -d --wait')
-  t.same(await containers(), before)
-}
 
 /** Runs a program in a container of the service. */
 const inService = (program: string) =>
@@ -116,31 +64,6 @@ async function logged(part: string): Promise<string> {
   }, `the log has ${part}`)
   return line ?? ''
 }
-
-const remove = () =>
-  sh(`
-    docker rm -f $IMAGE-consumer $IMAGE-own $IMAGE-registry
-    docker compose down --volumes --remove-orphans --timeout 1
-    docker image ls -q $IMAGE | sort -u | xargs -r docker image rm -f
-    docker image rm -f ${database17} $IMAGE-db:19
-    docker logout ${registry}`)
-
-// What a run that was cut off has left.
-t.before(remove)
-t.teardown(async () => {
-  await remove()
-  rmSync(folder, { recursive: true })
-})
-
-t.test('the documented commands install a fresh clone', async (t) => {
-  const quickly = documentedCommands(['README.md'], 'For operators')
-  installation.key = lastLine(await sh(quickly))
-  await documented('Install')
-  t.match(installation.key, /^petcat_[0-9a-f]{48}$/)
-  for (const resource of ['/readyz', '/docs/', '/docs/guide'])
-    t.equal(await status(url + resource), 200, resource)
-  t.equal(await listStatus(), 200)
-})
 
 t.test('the service runs without root and capabilities', (t) =>
   isConfined(t, (command) => compose(`exec -T api ${command}`), '1000')
@@ -248,46 +171,6 @@ t.test('an orphan that fails does not restart the database', async (t) => {
     const orphan = await inDatabase('(sleep 1; exit 1) >/dev/null & echo $!')
     await inDatabase(`while test -e /proc/${orphan}; do sleep 0.1; done`)
   })
-})
-
-const imageOfService = async () =>
-  sh(`docker inspect -f '{{.Config.Image}}' ${(await replicas())[0] ?? ''}`)
-
-t.test('a new version rolls out and back', async (t) => {
-  const last = '  default_backend api\n'
-  const added = '  http-request return status 200 if { path /added }\n'
-  const isLoaded = async () => (await status(`${url}/added`)) === 200
-  /** Uses connections that the clients have left. */
-  const onIdleConnections = () =>
-    Promise.all(Array.from({ length: 30 }, () => listStatus()))
-  const released = await sh(`node -p "require('./package.json').version"`)
-
-  await replaces(t, ['api'], async () => {
-    configure('VERSION', 'two')
-    write(
-      'migrations/9999_next.sql',
-      'ALTER TABLE categories ADD COLUMN next text;\n'
-    )
-    edit(proxyFile, last, added + last)
-    const output = await documented('Upgrade')
-    t.match(output, 'To migrate: 9999_next')
-    t.match(output, /proxy is not up to date[^]*deploy\/reload/)
-    t.equal(await imageOfService(), `${project}:two`)
-    t.equal(await sql('SELECT count(next) FROM categories'), '0')
-    await onIdleConnections()
-    await sh('deploy/reload')
-    await eventually(isLoaded, 'the proxy has loaded its configuration')
-  })
-
-  await replaces(t, ['api'], async () => {
-    configure('VERSION', released)
-    edit(proxyFile, added, '')
-    await documented('Roll back')
-    t.same(new Set(await onIdleConnections()), new Set([200]))
-    t.equal(await imageOfService(), `${project}:${released}`)
-    await sh('deploy/reload')
-  })
-  await upReplacesNothing(t)
 })
 
 t.test('mistakes are found, and nothing is replaced', async (t) => {

@@ -8,6 +8,7 @@ import type { OpenAPIV3 } from 'openapi-types'
 import { CachedBody } from '../http/cached-body.ts'
 import { docsHtml } from './docs-html.ts'
 import { type ApiDocument, operationsOf } from './document.ts'
+import { manualFiles } from './manual.ts'
 
 /**
  * The Content-Security-Policy of the page. It allows scripts, styles, images
@@ -58,8 +59,8 @@ interface Options {
   apiDocument: ApiDocument
   /** The code samples of the operations; undefined if the API has none. */
   samplesFile: URL | undefined
-  /** The folder of the manual; undefined if the API has none. */
-  manualFolder: URL | undefined
+  /** The folder of the manual's sources; undefined if the API has none. */
+  manualRoot: URL | undefined
   environment: string
 }
 
@@ -69,10 +70,12 @@ interface Options {
  * for byte at /openapi.yaml, and as JSON at /openapi.json.
  */
 export const docsPage = fp<Options>(
-  async (app, { apiDocument, samplesFile, manualFolder, environment }) => {
+  async (app, { apiDocument, samplesFile, manualRoot, environment }) => {
     const { yaml, json, document, examplePath } = apiDocument
-    const folders = [ownFiles, manualFolder].filter((one) => one !== undefined)
-    const files = folders.flatMap(readFiles)
+    const manual = manualRoot
+      ? manualFiles(manualRoot, document.info.title)
+      : []
+    const files = [...readFiles(ownFiles), ...manual]
     const names = files.map(({ name }) => name)
     const html = docsHtml(document, environment, names)
     const page = fileHandler('docs.html', html)

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import pg, { type ClientBase, type Pool } from 'pg'
 import type { Logger } from 'pino'
@@ -47,19 +48,46 @@ const beginSql = (lockTimeoutMs: number) => sql`
       CREATE TABLE pgmigrations (
         id serial PRIMARY KEY,
         name varchar(255) NOT NULL,
-        run_on timestamp NOT NULL
+        run_on timestamp NOT NULL,
+        hash text
       );
+    ELSIF NOT EXISTS (
+      SELECT FROM pg_attribute
+      WHERE attrelid = 'pgmigrations'::regclass AND attname = 'hash'
+    ) THEN
+      -- Before there were hashes, files were edited. This function has its name
+      -- since the last edit that matters.
+      ALTER TABLE pgmigrations ADD COLUMN hash text;
+      UPDATE pgmigrations SET hash = 'older'
+      WHERE to_regprocedure('raise_missing_row(text)') IS NULL;
     END IF;
   END $$
 `
 
+/** Gives the migrations of a database without hashes those of the files. */
+const addHashesSql = sql`
+  UPDATE pgmigrations
+  SET hash = files.hash
+  FROM unnest($1::text[], $2::text[]) AS files (name, hash)
+  WHERE pgmigrations.name = files.name AND pgmigrations.hash IS NULL
+`
+
+/** A database that an earlier version has migrated may lack the column. */
 const appliedMigrationsSql = sql`
-  SELECT name
+  SELECT name, to_jsonb(pgmigrations) ->> 'hash' AS hash
   FROM pgmigrations
 `
 
+/** A file of a folder, without `.sql`. */
+interface Migration {
+  name: string
+  /** SHA-256 of its text, with LF, in hexadecimal. */
+  hash: string
+}
+
 interface Applied {
   name: string
+  hash: string | null
 }
 
 type MigrationConfig = Pick<
@@ -106,20 +134,25 @@ async function applyInTransaction(
     await connection.query(
       beginSql(Math.min(maxLockWaitMs, DATABASE_TIMEOUT_MS / 2))
     )
+    const migrations = migrationsIn(folder)
+    await connection.query(addHashesSql, [
+      migrations.map(({ name }) => name),
+      migrations.map(({ hash }) => hash)
+    ])
     const { rows } = await connection.query<Applied>(appliedMigrationsSql)
-    const pending = missing(rows, migrationsIn(folder))
-    for (const name of pending) {
+    const pending = missing(rows, migrations)
+    for (const { name, hash } of pending) {
       await runFile(connection, folder, `${name}.sql`)
       await connection.query(
-        'INSERT INTO pgmigrations (name, run_on) VALUES ($1, now())',
-        [name]
+        'INSERT INTO pgmigrations (name, run_on, hash) VALUES ($1, now(), $2)',
+        [name, hash]
       )
     }
     if (role !== undefined)
       await runFile(connection, folder, 'grants.sql', role)
     await connection.query('COMMIT')
 
-    for (const migration of pending) log.info({ migration }, 'migrated')
+    for (const { name } of pending) log.info({ migration: name }, 'migrated')
   } finally {
     connection.release(true)
   }
@@ -141,27 +174,52 @@ async function runFile(
   }
 }
 
-/** The names of the migrations in a folder. */
-const migrationsIn = (folder: URL): string[] =>
+/** The migrations in a folder, in their order. */
+const migrationsIn = (folder: URL): Migration[] =>
   readdirSync(folder)
     .filter((file) => /^\d{4}_\w+\.sql$/.test(file))
-    .map((file) => file.replace('.sql', ''))
     .sort()
+    .map((file) => ({
+      name: file.replace('.sql', ''),
+      hash: hashOf(readFileSync(new URL(file, folder), 'utf8'))
+    }))
 
-/** The names that are not applied yet. */
-const missing = (applied: Applied[], names: string[]): string[] =>
-  names.filter((name) => !applied.some((one) => one.name === name))
+/** A checkout on Windows may have CRLF. */
+const hashOf = (text: string): string =>
+  createHash('sha256').update(text.replaceAll('\r\n', '\n')).digest('hex')
+
+/**
+ * The migrations that are not applied yet, or have no hash yet.
+ *
+ * @throws Error if the file of an applied migration has changed
+ */
+function missing(applied: Applied[], migrations: Migration[]): Migration[] {
+  const hashes = new Map(applied.map(({ name, hash }) => [name, hash]))
+  const changed = migrations.filter(
+    ({ name, hash }) => (hashes.get(name) ?? hash) !== hash
+  )
+  if (changed.length > 0) {
+    throw new Error(
+      `applied migrations have changed (${namesOf(changed)}): ` +
+        'restore their files, or copy the data to a new database'
+    )
+  }
+  return migrations.filter(({ name }) => !hashes.get(name))
+}
+
+const namesOf = (migrations: Migration[]): string =>
+  migrations.map(({ name }) => name).join(', ')
 
 /**
  * Reads the folder, and returns a function that finds the names of the
- * migrations that the database lacks. Waiting callers share a query: /readyz
- * needs no API key, and must not occupy connections.
+ * migrations that the database lacks. It throws like `missing`. Waiting callers
+ * share a query: /readyz needs no API key, and must not occupy connections.
  */
 export function pendingMigrationsFinder(
   database: Database,
   folder: URL
 ): () => Promise<string[]> {
-  const names = migrationsIn(folder)
+  const migrations = migrationsIn(folder)
   const statement = database.prepare('applied-migrations', appliedMigrationsSql)
 
   return sharedCall(async () => {
@@ -173,9 +231,9 @@ export function pendingMigrationsFinder(
       if (messageOf(error).includes('pgmigrations')) return []
       throw error
     })
-    const pending = missing(applied, names)
+    const pending = missing(applied, migrations)
     database.metrics.pendingMigrations.set(pending.length)
-    return pending
+    return pending.map(({ name }) => name)
   })
 }
 

@@ -1,6 +1,9 @@
 import { pathToFileURL } from 'node:url'
 import t, { type Test } from 'tap'
-import { applyMigrations } from '../../../src/framework/postgres/migrate.ts'
+import {
+  applyMigrations,
+  pendingMigrationsFinder
+} from '../../../src/framework/postgres/migrate.ts'
 import { unusableDatabase } from '../../../src/framework/postgres/unusable-database.ts'
 import {
   begin,
@@ -8,6 +11,7 @@ import {
   empty,
   lockAwaited,
   migrate,
+  openDatabase,
   query,
   silent
 } from '../../support/database.ts'
@@ -60,6 +64,70 @@ t.test('a migration that fails is named, and none is applied', async (t) => {
   t.same(await query(url, "SELECT to_regclass('api_keys') AS it"), [
     { it: null }
   ])
+})
+
+const original = 'CREATE TABLE colors (\n  name text\n)'
+const accepted = {
+  'as it was': { '9999_colors.sql': original },
+  'with CRLF': { '9999_colors.sql': original.replaceAll('\n', '\r\n') },
+  'in a later version only': {}
+}
+
+/** Two ways to look at a database to which the original is applied. */
+async function checksOf(t: Test, files: Record<string, string>) {
+  const url = await createDatabase(t)
+  await migrate(url, {}, [folderOf(t, accepted['as it was'])])
+  const folder = folderOf(t, files)
+  const findPending = pendingMigrationsFinder(openDatabase(t, url), folder)
+  return { again: () => migrate(url, {}, [folder]), findPending }
+}
+
+for (const [state, files] of Object.entries(accepted)) {
+  t.test(`an applied file is accepted ${state}`, async (t) => {
+    const { again, findPending } = await checksOf(t, files)
+    await again()
+    t.same(await findPending(), [])
+  })
+}
+
+t.test('an applied file that was edited is named', async (t) => {
+  const edited = original.replace('name', 'color')
+  const { again, findPending } = await checksOf(t, {
+    '9999_colors.sql': edited
+  })
+  const message =
+    'applied migrations have changed (9999_colors): ' +
+    'restore their files, or copy the data to a new database'
+  await t.rejects(again(), { message })
+  await t.rejects(findPending(), { message })
+})
+
+t.test('a database without hashes gets those of the files', async (t) => {
+  const url = await createDatabase(t)
+  const hashesSql = 'SELECT name, hash FROM pgmigrations ORDER BY name'
+  const hashes = await query(url, hashesSql)
+  await query(url, 'ALTER TABLE pgmigrations DROP COLUMN hash')
+  const { migrationsFolder } = notes
+  const database = openDatabase(t, url)
+  const findPending = pendingMigrationsFinder(database, migrationsFolder)
+  t.same(await findPending(), ['0001_framework', '0002_notes'])
+
+  await migrate(url)
+  t.same(await query(url, hashesSql), hashes)
+  t.same(await findPending(), [])
+})
+
+t.test('an older database, whose files were edited, is named', async (t) => {
+  const url = await createDatabase(t)
+  await query(
+    url,
+    `ALTER TABLE pgmigrations DROP COLUMN hash;
+     ALTER FUNCTION raise_missing_row(text) RENAME TO missing_row`
+  )
+  const { migrationsFolder } = notes
+  await t.rejects(migrate(url, {}, [migrationsFolder]), {
+    message: /^applied migrations have changed \(0001_framework, 0002_notes\)/
+  })
 })
 
 t.test('creates go on while a migration waits for a reader', async (t) => {

@@ -6,7 +6,7 @@ import { trainHandlers } from './trains.ts'
 export const api: Api = {
   names: { service: serviceName, apiKeyPrefix, realm },
   openapiFile: new URL('../../openapi.yaml', import.meta.url),
-  manualFolder: new URL('../../generated/manual/', import.meta.url),
+  manualRoot: new URL('../../', import.meta.url),
   handlers: trainHandlers,
   measurers: [],
   migrationsFolder: new URL('../../migrations/', import.meta.url)

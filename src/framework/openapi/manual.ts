@@ -1,10 +1,35 @@
-// generated/manual/: the guide for API clients and the changelog, which the
-// service serves.
+// The manual beside the docs page: the guide for API clients, the changelog.
+import { readFileSync } from 'node:fs'
 import GithubSlugger, { slug } from 'github-slugger'
 import { marked, Renderer, type Tokens } from 'marked'
 
 /** The page of which the guide is made. */
 export const guideSource = 'docs/clients.md'
+
+/** A text of the manual, such as `guide.html`. */
+export interface ManualFile {
+  name: string
+  text: string
+}
+
+/**
+ * Renders the manual: the guide, also as Markdown, and the changelog.
+ *
+ * @param root the folder of docs/clients.md and CHANGELOG.md
+ * @param api the title of the API
+ * @throws Error like `pageHtml`, or if a file is missing
+ */
+export function manualFiles(root: URL, api: string): ManualFile[] {
+  const read = (name: string) => readFileSync(new URL(name, root), 'utf8')
+  const guide = pageMarkdown(read(guideSource), read)
+  const changelog = pageMarkdown(read('CHANGELOG.md'), read)
+
+  return [
+    { name: 'changelog.html', text: pageHtml(`Changelog · ${api}`, changelog) },
+    { name: 'guide.html', text: pageHtml(`Guide · ${api}`, guide) },
+    { name: 'guide.md', text: guide }
+  ]
+}
 
 /** A link to a file that a deployment does not serve. */
 const toolLink = /\]\(\.\.\/(tools\/[^)]+)\)/g
