@@ -10,7 +10,7 @@ t.test(
     const { lines, log } = recorder()
     const stop = new AbortController()
     const a = new Error('a')
-    const unavailable = new Unavailable(new Error('lost'))
+    const unavailable = new Unavailable('lost', new Error('lost'))
     const runs = [a, undefined, unavailable, a]
     const outcomes = runs.values()
     await new Promise<void>((resolve) => {

@@ -148,7 +148,7 @@ async function sendKeyed(t: Test) {
 function errorsOfFailures(): Response[] {
   const failures = [
     new Error(),
-    new Unavailable(new Error()),
+    new Unavailable('x', new Error()),
     new Overloaded(),
     new OutcomeUnknown(undefined),
     new OutcomeUnknown(undefined, 'outcome_unknown_with_key')

@@ -366,9 +366,10 @@ function markFailed(span: Span | undefined, error: unknown): void {
 
 /** @throws why there is no connection */
 function connectFailure(error: unknown): never {
+  const message = messageOf(error)
   // pg's message when no connection became free.
-  const isBusy = messageOf(error).includes('timeout exceeded when')
-  throw isBusy ? new Overloaded() : new Unavailable(error)
+  const isBusy = message.includes('timeout exceeded when')
+  throw isBusy ? new Overloaded() : new Unavailable(message, error)
 }
 
 interface Execution<Row> {

@@ -1,5 +1,4 @@
 import pg from 'pg'
-import { messageOf } from '../message-of.ts'
 
 /**
  * The kinds of errors, by SQLSTATEs, and by their classes: the first two
@@ -117,8 +116,8 @@ export function postgresErrorIn(error: unknown): Partial<pg.DatabaseError> {
 export class Unavailable extends Error {
   readonly code = 'unavailable'
 
-  constructor(cause: unknown) {
-    super(`the database is unavailable: ${messageOf(cause)}`, { cause })
+  constructor(reason: string, cause: unknown) {
+    super(`the database is unavailable: ${reason}`, { cause })
   }
 }
 
@@ -153,7 +152,7 @@ export function failureOf(error: Error, isRepeatable: boolean): Error {
   if (kind === 'permanent' || kind === 'wrong_sql') return error
   return kind === 'doubtful' && !isRepeatable
     ? new OutcomeUnknown(error)
-    : new Unavailable(error)
+    : new Unavailable(error.message, error)
 }
 
 /**
