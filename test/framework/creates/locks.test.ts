@@ -1,10 +1,18 @@
 // A row that waits for another transaction must not delay the others.
 import t, { type Test } from 'tap'
-import { begin, lockAwaited, lockWaits, query } from '../../support/database.ts'
+import {
+  begin,
+  createDatabase,
+  lockAwaited,
+  lockWaits,
+  openDatabase,
+  query
+} from '../../support/database.ts'
 import {
   createKey,
   createNote,
   listNotes,
+  serviceName,
   startNotes,
   storedNames
 } from '../../support/notes.ts'
@@ -203,3 +211,61 @@ t.test('locked tables leave keys and readiness a connection', async (t) => {
   await release()
   t.equal((await list).statusCode, 200)
 })
+
+t.test(
+  'deletions that wait for a table leave connections to creates of others',
+  async (t) => {
+    const service = await startNotes(t, {
+      config: { DATABASE_TIMEOUT_MS: 60_000 }
+    })
+    const { databaseUrl } = service
+    await query(
+      databaseUrl,
+      `CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS
+         'BEGIN RAISE ''bad''; END';
+       CREATE TRIGGER fail BEFORE INSERT ON replies
+         FOR EACH ROW WHEN (NEW.text = 'bad') EXECUTE FUNCTION fail()`
+    )
+    const { release } = await begin(t, databaseUrl, 'LOCK notes')
+    const deletions = Array.from({ length: 10 }, () =>
+      codeOrStatus(remove(service, 'notes/1'))
+    )
+    await lockAwaited(databaseUrl, 2)
+
+    // The row at fault runs alone.
+    const bad = { text: 'bad', source: {} }
+    const reply = post(service, 'notes/1/replies', bad)
+    t.equal((await reply).statusCode, 500)
+    t.equal(await lockWaits(databaseUrl), 2, 'the deletions still wait')
+
+    await release()
+    t.same(new Set(await Promise.all(deletions)), new Set(['not_found']))
+  }
+)
+
+t.test(
+  'a replica has twelve connections, for any number of statements',
+  async (t) => {
+    const url = await createDatabase(t)
+    const database = openDatabase(t, url, 60_000)
+    const { release } = await begin(t, url, 'SELECT pg_advisory_lock(1)')
+    const wait = 'SELECT FROM pg_advisory_xact_lock_shared(1) WHERE $1 > 0'
+
+    const names = Array.from({ length: 48 }, (_, index) => `statement-${index}`)
+    const runs = names.flatMap((name) => {
+      const write = database.prepareSingleRow(`${name}-row`, wait)
+      const read = database.prepare(name, wait)
+      return [database.run('reads', read, [1]), write([1])]
+    })
+    await lockAwaited(url, 12)
+    const open = await query(
+      url,
+      `SELECT FROM pg_stat_activity WHERE application_name = '${serviceName}'
+       AND datname = current_database()`
+    )
+    t.equal(open.length, 12)
+
+    await release()
+    await Promise.all(runs)
+  }
+)
