@@ -233,7 +233,7 @@ t.test(
     await lockAwaited(databaseUrl, 2)
 
     // The row at fault runs alone.
-    const bad = { text: 'bad', source: {} }
+    const bad = { text: 'bad', source: { line: 1 } }
     const reply = post(service, 'notes/1/replies', bad)
     t.equal((await reply).statusCode, 500)
     t.equal(await lockWaits(databaseUrl), 2, 'the deletions still wait')
