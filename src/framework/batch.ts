@@ -22,8 +22,8 @@ interface Call<Item, Result> {
 }
 
 /**
- * Calls that may wait; further ones reject with Overloaded. It is above the
- * default of MAX_CONNECTIONS, so that a client that waits is not rejected.
+ * Calls that may wait; further ones reject with Overloaded. It is above
+ * the connections of a replica, so that a client that waits is not rejected.
  */
 const maxWaiting = 2500
 
