@@ -72,8 +72,7 @@ export async function buildApp({
   await app.register(operationRoutes, {
     apiDocument,
     handlers: api.handlers(database, buffers),
-    securityHooks: { bearerAuth: app.requireApiKey },
-    maxRequests: config.MAX_CONNECTIONS
+    securityHooks: { bearerAuth: app.requireApiKey }
   })
 
   // @fastify/swagger with Swagger UI, and what else needs no API key.

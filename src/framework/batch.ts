@@ -21,7 +21,10 @@ interface Call<Item, Result> {
   reject: (error: unknown) => void
 }
 
-/** Calls that may wait; further ones reject with Overloaded. */
+/**
+ * Calls that may wait; further ones reject with Overloaded. It is above the
+ * connections of a replica, so that a client that waits is not rejected.
+ */
 const maxWaiting = 2500
 
 interface Options {

@@ -93,7 +93,7 @@ function withDatabaseUrl(texts: Texts): Texts {
   return { ...texts, DATABASE_URL: readText(file, 'DATABASE_URL_FILE').trim() }
 }
 
-/** Writes `MAX_CONNECTIONS must be >= 1: Maximum open connections`. */
+/** Writes `PORT must be <= 65535: Port to listen on. 0 takes a free one.` */
 const describe = ({ instancePath, message, parentSchema }: ErrorObject) =>
   `${instancePath.slice(1)} ${message}: ${descriptionOf(parentSchema as Variable)}`
 

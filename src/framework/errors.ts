@@ -75,8 +75,8 @@ export const unavailable = unavailableBecause(
 const unconfirmed =
   'The database did not confirm the write, which may have taken effect: '
 
-/** 400: the request breaks the syntax of HTTP. */
-export const invalidHttp = badRequest('The request is not valid HTTP/1.1')
+/** 400: a body that is not JSON. */
+export const wrongType = badRequest('Content-Type must be application/json')
 
 /** The responses to errors of the service, Node.js and Fastify. */
 const responsesByCode: Partial<Record<string, HttpError>> = {
@@ -106,41 +106,23 @@ const responsesByCode: Partial<Record<string, HttpError>> = {
     'headers_too_large',
     'The header section of the request is too large'
   ),
-  FST_ERR_CTP_INVALID_MEDIA_TYPE: badRequest(
-    'Content-Type must be application/json'
-  ),
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: wrongType,
   FST_ERR_BAD_URL: badRequest('The path must be percent-encoded UTF-8')
 }
 
-const payloadTooLarge = (limit: number) =>
-  new HttpError(
-    413,
-    'payload_too_large',
-    `The body is larger than ${limit} bytes, the limit of this deployment`
-  )
-
 /** Returns the response to an error of the parser of Node.js. */
 export const parserErrorOf = (code: string): HttpError =>
-  responsesByCode[code] ?? invalidHttp
+  responsesByCode[code] ?? badRequest('The request is not valid HTTP/1.1')
 
 /**
  * Returns the response to any error. One that is not listed above becomes a
  * 500: its message may have internal details.
  */
-export function toHttpError(
-  error: unknown,
-  request?: FastifyRequest
-): HttpError {
+export function toHttpError(error: unknown): HttpError {
   if (error instanceof HttpError) return error
-  // The client has left before the end of its body.
-  if (error instanceof Error && error === request?.raw.errored)
-    return invalidHttp
 
   // Anything can be thrown; the errors of Fastify have a code.
   const { code = '' }: Partial<FastifyError> = error ?? {}
-  if (request !== undefined && code === 'FST_ERR_CTP_BODY_TOO_LARGE')
-    return payloadTooLarge(request.routeOptions.bodyLimit)
-
   return responsesByCode[code] ?? internalError
 }
 
@@ -153,18 +135,17 @@ export function sendError(
   request: FastifyRequest,
   reply: FastifyReply
 ): void {
-  const { body, headers } = toHttpError(thrown, request)
+  const { body, headers } = toHttpError(thrown)
   request.errorCode = body.code
   if (body.status === 500) request.log.error({ err: thrown }, body.code)
   if (thrown instanceof OutcomeUnknown)
     request.log.warn({ err: thrown.cause }, body.code)
 
   reply.headers({ ...defaultHeaders(request.id), ...headers })
-  // Otherwise, the rest of a body of any length would be read, and dropped.
-  const { complete, headers: received } = request.raw
-  const { 'content-length': length, 'transfer-encoding': coding } = received
-  const { bodyLimit } = request.routeOptions
-  if (!complete && (coding !== undefined || Number(length) > bodyLimit))
-    reply.header('connection', 'close')
+  // Fastify closes the connection after the error of a body. With unread bytes,
+  // that resets it, and the client may lose the response. So the rest of the
+  // body is read, and dropped.
+  if (reply.hasHeader('connection') && reply.raw.shouldKeepAlive)
+    reply.header('connection', 'keep-alive')
   reply.code(body.status).send(body)
 }

@@ -159,15 +159,6 @@ export const rarelyNeededVariables = {
       'Further ones get 429. 0 disables the limit.'
   },
 
-  MAX_BODY_BYTES: {
-    ...count,
-    default: 65_536,
-    minimum: 1,
-    // MAX_CONNECTIONS bodies may wait for each create.
-    maximum: 262_144,
-    description: 'Maximum size of a request body. Larger ones get 413.'
-  },
-
   MAX_RESPONSE_BUFFER_BYTES: {
     ...count,
     default: 33_554_432,
@@ -178,20 +169,6 @@ export const rarelyNeededVariables = {
       'Maximum size of a list or page, and of all responses over 64 KiB that ' +
       'clients are reading. If a new one needs room, the connections of the ' +
       'least recently sent are closed. Allow eight times this memory.'
-  },
-
-  MAX_CONNECTIONS: {
-    ...count,
-    default: 2048,
-    minimum: 1,
-    description:
-      'Maximum open connections, above `maxconn` + `pool-max-conn` of the proxy. Further ones are closed.'
-  },
-
-  REQUEST_TIMEOUT_MS: {
-    ...milliseconds,
-    default: 30_000,
-    description: 'Time limit to receive a complete request; 408 after it'
   },
 
   IDLE_TIMEOUT_MS: {

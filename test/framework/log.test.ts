@@ -234,7 +234,7 @@ const requestsWith = (key: string) => ({
   200: [listRequest()],
   400: [
     anonymously('/$KEY/%zz'),
-    anonymously('/', { Host: '$KEY test' }),
+    anonymously('/%zz', { Host: '$KEY test' }),
     createRequest(`{"name":${key}}`),
     createRequest(`{"name":"x","${key}":1}`),
     request('$KEY /'),

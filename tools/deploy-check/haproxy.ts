@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -6,6 +7,11 @@ import { freePort } from '../../test/support/postgres.ts'
 import { run } from '../../test/support/process.ts'
 
 const proxyFile = 'deploy/haproxy.cfg'
+
+/** Such as 3.2. */
+export const haproxyVersion = Number(
+  /\d+\.\d+/.exec(execFileSync('haproxy', ['-v']).toString())?.[0]
+)
 
 /**
  * Starts the proxy of compose in front of replicas, until the test ends.

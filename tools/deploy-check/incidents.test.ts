@@ -21,6 +21,7 @@ import {
 } from '../../test/support/database.ts'
 import { postNamed, serve, started } from '../../test/support/process.ts'
 import { freePort, startPostgres } from '../../test/support/postgres.ts'
+import { sendRaw } from '../../test/support/service.ts'
 import { until } from '../../test/support/until.ts'
 import {
   alerts,
@@ -53,7 +54,7 @@ async function startReplica() {
 }
 
 let service = await startReplica()
-const proxy = await startHaproxy(t, [url], { MAX_REQUESTS_PER_KEY: '10' })
+const proxy = await startHaproxy(t, [url])
 const prometheus = await Prometheus.start(t, writeHastyRules(), {
   'pet-categories': [`127.0.0.1:${metricsPort}`],
   haproxy: [`127.0.0.1:${proxy.metricsPort}`]
@@ -63,10 +64,8 @@ const sql = (statement: string) => query(databaseUrl, statement)
 const keys = new ApiKeyStore(openDatabase(t, databaseUrl), apiKeyPrefix, silent)
 const newKey = () => keys.create('test')
 const readiness = async () => (await fetch(`${url}/readyz`)).status
-const createTimes = (count: number, apiKey: string, target = url) =>
-  Promise.all(
-    Array.from({ length: count }, () => postNamed(target, apiKey, 'x'))
-  )
+const createTimes = (count: number, apiKey: string) =>
+  Promise.all(Array.from({ length: count }, () => postNamed(url, apiKey, 'x')))
 
 const getWithKey = (apiKey: string, resource: string, headers = {}) =>
   fetch(`${url}/v1/${resource}`, {
@@ -220,15 +219,15 @@ incident(
   () => () => createTimes(100, makeKey(apiKeyPrefix))
 )
 
-incident('the proxy rejects a flood', ['ProxyRejects'], async () => {
-  const flooding = await newKey()
-  return () => createTimes(100, flooding, proxy.url)
+incident('clients send malformed HTTP', ['ProxyRejects'], () => {
+  const proxyPort = Number(new URL(proxy.url).port)
+  const sendNonsense = () => sendRaw(proxyPort, 'nonsense\r\n\r\n')
+  return () => Promise.all(Array.from({ length: 100 }, sendNonsense))
 })
 
 t.test('a replica stays in use with all its connections', async (t) => {
   const replica = await started(serve(t, { DATABASE_URL: databaseUrl }))
-  const limits = { MAX_REQUESTS_PER_KEY: '0' }
-  const { url: proxied, isReady } = await startHaproxy(t, [replica], limits)
+  const { url: proxied, isReady } = await startHaproxy(t, [replica])
   const flooding = await newKey()
   const create = () => postNamed(proxied, flooding, 'x')
   await until(isReady, 'the proxy finds the replica')

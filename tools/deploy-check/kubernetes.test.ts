@@ -160,7 +160,7 @@ t.test('the documented commands install the service', async (t) => {
   t.equal(await kubectl('get jobs -o name'), 'job.batch/migrate-one')
 
   const before = read(overlay)
-  edit(overlay, 'LOG_LEVEL=', 'MAX_BODY_BYTES=1, LOG_LEVEL=')
+  edit(overlay, 'LOG_LEVEL=', 'IDLE_TIMEOUT_MS=80000, LOG_LEVEL=')
   const apply = 'apply --dry-run=server -k deploy/kubernetes/staging'
   t.match(await kubectl(apply), /deployment.apps\/api configured/)
   write(overlay, before)

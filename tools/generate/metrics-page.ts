@@ -28,7 +28,7 @@ export function metricsPage(page: string): Promise<string> {
   )
   const database = idleDatabase()
   const { metrics } = database
-  connectionOptions(loadConfig({}, noFile), metrics)
+  connectionOptions(loadConfig({}, noFile), metrics, new WeakMap())
   for (const measurer of api.measurers) measurer(database)
   // The types of prom-client lack labelNames.
   const all = metrics.registry.getMetricsAsArray() as unknown as Metric[]

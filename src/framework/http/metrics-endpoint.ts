@@ -21,7 +21,7 @@ interface Options {
 /**
  * Measures every request. It has no duration if its client disconnects before
  * the end of the response. Serves /metrics without authentication, on a port
- * that must not be published, and /livez, for when MAX_CONNECTIONS are open.
+ * that must not be published, and /livez, for when all connections are in use.
  */
 export const metricsEndpoint = fp<Options>(
   (app, { config, apiDocument }) => {
@@ -59,7 +59,6 @@ export const metricsEndpoint = fp<Options>(
     })
 
     const endpoint = Fastify(endpointOptions)
-    endpoint.server.maxConnections = config.MAX_CONNECTIONS
     endpoint.get('/metrics', async (_request, reply) => {
       reply.type(registry.contentType)
       return registry.metrics()

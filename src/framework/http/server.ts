@@ -1,9 +1,14 @@
-import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
+import Fastify, {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest
+} from 'fastify'
 import { type Config, trustedProxies } from '../config.ts'
 import type { Metrics } from '../metrics.ts'
-import { connectionOptions } from './connections.ts'
+import { connectionOptions, type NewestReplies } from './connections.ts'
 import { defaultHeaders } from './default-headers.ts'
-import { sendError } from '../errors.ts'
+import { badRequest, sendError } from '../errors.ts'
 import { AccessLog, requestId } from './request-log.ts'
 
 declare module 'fastify' {
@@ -13,9 +18,12 @@ declare module 'fastify' {
   }
 }
 
+/** RFC 9112, section 3.2. */
+const noHost = badRequest('The request must have a Host header')
+
 /**
  * Creates Fastify with default headers, an Error body for each error, and
- * limits for connections. Each limit is a variable of the configuration.
+ * limits for connections.
  *
  * At shutdown, each response closes its connection, so that clients reconnect
  * to another replica.
@@ -25,31 +33,43 @@ export function createFastify(
   metrics: Metrics,
   log: FastifyBaseLogger
 ): FastifyInstance {
+  const newestReplies: NewestReplies = new WeakMap()
+
+  function begin({ id, raw }: FastifyRequest, reply: FastifyReply): void {
+    newestReplies.set(raw.socket, reply)
+    reply.headers(defaultHeaders(id))
+  }
+
   const app = Fastify({
-    ...connectionOptions(config, metrics),
+    ...connectionOptions(config, metrics, newestReplies),
     loggerInstance: log,
     logController: new AccessLog(),
     genReqId: requestId,
     trustProxy: trustedProxies(config.TRUST_PROXY),
-    bodyLimit: config.MAX_BODY_BYTES,
     // Node.js limits the whole URL, with the headers.
     routerOptions: { maxParamLength: 65536 },
     // While closing, requests on open connections are served, with
     // Connection: close.
     return503OnClosing: false,
-    frameworkErrors: sendError
+    // For a URL that is no URL, before the hooks.
+    frameworkErrors: (error, request, reply) => {
+      begin(request, reply)
+      sendError(error, request, reply)
+    }
   })
   app.decorate('metrics', metrics)
   app.decorate('isDraining', false)
   app.decorateRequest('errorCode', undefined)
   app.setErrorHandler(sendError)
-  app.addHook('onRequest', ({ id }, reply, done) => {
-    reply.headers(defaultHeaders(id))
-    done()
+  app.addHook('onRequest', (request, reply, done) => {
+    begin(request, reply)
+    const { headers, httpVersion } = request.raw
+    const lacksHost = headers.host === undefined && httpVersion === '1.1'
+    done(lacksHost ? noHost : undefined)
   })
   // An onRequest hook would miss requests that came before the shutdown.
   app.addHook('onSend', (_request, reply, payload, done) => {
-    if (app.isDraining) reply.raw.shouldKeepAlive = false
+    if (app.isDraining) reply.header('connection', 'close')
     done(null, payload)
   })
 

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import type {
   FastifyInstance,
   onRequestHookHandler,
@@ -5,7 +6,19 @@ import type {
 } from 'fastify'
 import { isInteger, isSafeNumber, parse } from 'lossless-json'
 import { messageOf } from '../message-of.ts'
-import { badRequest } from '../errors.ts'
+import { badRequest, HttpError, wrongType } from '../errors.ts'
+
+/** Bytes. A larger body gets 413. */
+const maxBodySize = 65_536
+
+/** Parts of a body: each takes up to 700 bytes more than its content. */
+const maxParts = 64
+
+const tooLarge = new HttpError(
+  413,
+  'payload_too_large',
+  `The body is larger than ${maxBodySize} bytes`
+)
 
 /**
  * Parses request bodies as JSON (RFC 8259) in UTF-8, and rejects bodies of
@@ -13,13 +26,65 @@ import { badRequest } from '../errors.ts'
  */
 export function acceptJson(app: FastifyInstance): void {
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser<Buffer>(
-    'application/json',
-    { parseAs: 'buffer' },
-    (_request, bytes, done) => {
-      done(null, bytes.length === 0 ? undefined : parseJson(bytes))
+  app.addContentTypeParser('application/json', (_request, payload, done) => {
+    const { 'content-length': length } = payload.headers
+    if (Number(length) > maxBodySize) done(tooLarge)
+    else readBody(payload, done)
+  })
+  app.addContentTypeParser('*', (_request, payload, done) => {
+    findContent(payload, (hasContent) =>
+      done(hasContent ? wrongType : null, undefined)
+    )
+  })
+}
+
+type Done = (error: Error | null, value?: unknown) => void
+
+/**
+ * Reads a body that may arrive in any number of parts. Fastify would keep each
+ * of them until the end.
+ */
+function readBody(payload: IncomingMessage, done: Done): void {
+  let parts: Buffer[] = []
+  let size = 0
+
+  payload.on('data', onData).on('end', onEnd)
+
+  function onData(part: Buffer): void {
+    size += part.length
+    if (size > maxBodySize) {
+      // Node.js drops the rest.
+      payload.off('data', onData).off('end', onEnd)
+      done(tooLarge)
+    } else if (parts.push(part) === maxParts) {
+      parts = [Buffer.concat(parts)]
     }
-  )
+  }
+
+  function onEnd(): void {
+    const bytes = Buffer.concat(parts)
+    // The request may wait for long, and keeps its listeners.
+    parts = []
+    try {
+      done(null, size === 0 ? undefined : parseJson(bytes))
+    } catch (error) {
+      done(error as Error)
+    }
+  }
+}
+
+/** Finds whether a request has content: only reading it tells. */
+function findContent(
+  payload: IncomingMessage,
+  found: (hasContent: boolean) => void
+): void {
+  const onData = () => {
+    payload.off('end', onEnd)
+    found(true)
+  }
+  const onEnd = () => found(false)
+
+  payload.once('data', onData).once('end', onEnd)
 }
 
 /**
@@ -36,12 +101,19 @@ export const requireBody: preValidationHookHandler = ({ body }, _reply, done) =>
  */
 export const rejectBody: onRequestHookHandler = ({ raw }, _reply, done) => {
   const { headers } = raw
-  const { 'content-length': length = '0' } = headers
-  // Fastify would parse the empty body of a DELETE that has it.
+  const { 'content-length': length, 'transfer-encoding': coding } = headers
+  // With one of them, Fastify would parse the empty body of a DELETE.
   delete headers['content-type']
-  const hasBody = Number(length) > 0 || 'transfer-encoding' in headers
-  done(hasBody ? badRequest('The request must not have a body') : undefined)
+  delete headers['transfer-encoding']
+  const finish = (hasContent: boolean) =>
+    done(hasContent ? unexpectedBody : undefined)
+
+  // Proxies send empty bodies in chunks, too.
+  if (coding === undefined) finish(Number(length) > 0)
+  else findContent(raw, finish)
 }
+
+const unexpectedBody = badRequest('The request must not have a body')
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 

@@ -7,7 +7,6 @@ import type {
 } from 'fastify'
 import fp from 'fastify-plugin'
 import glue, { type FastifyOpenapiGlueOptions } from 'fastify-openapi-glue'
-import { Overloaded } from '../batch.ts'
 import { badRequest, HttpError } from '../errors.ts'
 import { acceptJson, rejectBody, requireBody } from './json-body.ts'
 import type { ApiDocument, ApiOperation } from './document.ts'
@@ -29,8 +28,6 @@ interface Options {
    * scopes. It admits or rejects a request before its body is read.
    */
   securityHooks: Record<string, (scopes: string[]) => onRequestHookHandler>
-  /** Requests that may wait in the handler of each operation. */
-  maxRequests: number
 }
 
 /**
@@ -53,7 +50,7 @@ interface Options {
  *   security scheme has no hook
  */
 export const operationRoutes = fp<Options>(
-  async (app, { apiDocument, handlers, securityHooks, maxRequests }) => {
+  async (app, { apiDocument, handlers, securityHooks }) => {
     acceptJson(app)
     app.setValidatorCompiler(validatorCompiler)
     app.addHook('onRoute', addEmptySchemas)
@@ -66,7 +63,7 @@ export const operationRoutes = fp<Options>(
     for (const operation of apiDocument.operations) {
       const handler = handlersById.get(operation.id) ?? notImplemented
       routes.set(operation.id, {
-        handler: withRequestLimit(handler, maxRequests),
+        handler,
         onRequest: [
           ...hooksOf(operation, securityHooks),
           ...(operation.hasBody ? [] : [rejectBody])
@@ -106,27 +103,6 @@ function notImplemented(): never {
     'not_implemented',
     'This operation is not implemented yet'
   )
-}
-
-/**
- * Limits the requests that wait in a handler, even those whose client has left:
- * one may reset its connections again and again. Other operations go on.
- */
-function withRequestLimit(
-  handler: RouteHandlerMethod,
-  maxRequests: number
-): RouteHandlerMethod {
-  let count = 0
-
-  return async function (request, reply) {
-    if (count >= maxRequests) throw new Overloaded()
-    count++
-    try {
-      return await handler.call(this, request, reply)
-    } finally {
-      count--
-    }
-  }
 }
 
 function hooksOf(

@@ -52,31 +52,37 @@ export class ResponseBuffers {
   }
 
   /**
-   * Counts a body until the response closes. One that is text is short, and the
-   * response to a HEAD does not send it.
+   * Counts a body until the response closes, or its connection. One that is
+   * text is short, and the response to a HEAD does not send it.
    */
   hold(body: Buffer | string, response: ServerResponse): void {
-    if (typeof body === 'string' || response.req.method === 'HEAD') return
-    // A response that has closed emits no event that could end the count.
-    if (body.length <= uncountedSize || response.destroyed) return
+    const { method, socket } = response.req
+    if (typeof body === 'string' || method === 'HEAD') return
+    // After the client has left, no event could end the count.
+    if (body.length <= uncountedSize || socket.destroyed) return
 
     const readers = this.#readers.get(body) ?? this.#add(body)
     // Moves the body to the end.
     this.#readers.delete(body)
     this.#readers.set(body, readers.add(response))
-    response.once('close', () => {
+    const release = () => {
+      socket.off('close', release)
       readers.delete(response)
       // After an eviction, the same body may have other readers.
       const isCounted = this.#readers.get(body) === readers
       if (isCounted && readers.size === 0) this.#remove(body)
-    })
+    }
+    response.once('close', release)
+    // Before Node.js 24.16, a response that waits for another one of its
+    // connection does not close with it (nodejs/node#62534). Many may wait.
+    socket.setMaxListeners(0).once('close', release)
   }
 
   #add(body: Buffer): Set<ServerResponse> {
     for (const [other, readers] of this.#readers) {
       if (this.#size + body.length <= this.limit) break
       this.#remove(other)
-      for (const response of readers) response.destroy()
+      for (const { req } of readers) req.socket.destroy()
     }
 
     this.#count(body.length)

@@ -1,17 +1,18 @@
 import { once } from 'node:events'
+import pino from 'pino'
 import t from 'tap'
-import type { Config } from '../../../src/framework/config.ts'
 import {
   createDatabase,
   lockAwaited,
   lockTable
 } from '../../support/database.ts'
-import { startNotes, storedNames } from '../../support/notes.ts'
-import { parseRaw } from '../../support/service.ts'
+import { sample } from '../../support/metrics.ts'
+import { startNotes } from '../../support/notes.ts'
+import { parseRaw, type Service } from '../../support/service.ts'
 import { until } from '../../support/until.ts'
 import {
-  abortList,
   anonymous,
+  asset,
   chunked,
   createRequest,
   disconnected,
@@ -29,14 +30,17 @@ import {
 const halfSent = (headers: Headers = {}) =>
   createRequest('{', { ...keepAlive, 'Content-Length': '100', ...headers })
 
-const late: [config: Partial<Config>, bytes: string][] = [
-  [{ REQUEST_TIMEOUT_MS: 200 }, 'GET /v1/notes HTTP/1.1\r\nHost: x\r\n'],
-  [{ REQUEST_TIMEOUT_MS: 200 }, halfSent()]
-]
+/** Lets requests time out after 200 ms. */
+function hurry({ app: { server } }: Service): void {
+  server.headersTimeout = 200
+  server.requestTimeout = 200
+}
 
 t.test('a request that does not arrive in time gets a 408', async (t) => {
-  for (const [config, bytes] of late) {
-    const { status, body } = await send(await startNotes(t, { config }), bytes)
+  const service = await startNotes(t)
+  hurry(service)
+  for (const bytes of ['GET /v1/notes HTTP/1.1\r\nHost: x\r\n', halfSent()]) {
+    const { status, body } = await send(service, bytes)
     t.equal(status, 408)
     t.same(JSON.parse(body), {
       code: 'request_timeout',
@@ -46,38 +50,106 @@ t.test('a request that does not arrive in time gets a 408', async (t) => {
   }
 })
 
-t.test('a rejected request has one response, and closes', async (t) => {
-  const service = await startNotes(t, { config: { REQUEST_TIMEOUT_MS: 500 } })
-  const long = { 'Content-Length': '99999999' }
-  for (const framing of [{}, chunked, long]) {
-    const bytes = halfSent({ ...anonymous, ...framing })
-    const { closed, ...client } = openConnection(t, service, bytes)
+t.test('nothing follows a response, or stands inside one', async (t) => {
+  const service = await startNotes(t)
+  const long = { ...keepAlive, 'Content-Length': '99999999' }
+  const requests: [status: number, bytes: string][] = [
+    [401, halfSent(anonymous)],
+    [401, halfSent({ ...anonymous, ...chunked })],
+    [413, halfSent(long)],
+    [400, request('DELETE /v1/notes/1', long, '{')],
+    [404, request('POST /none', long, '{')],
+    [400, request('POST /%zz', long, '{')],
+    [200, request(`GET ${asset}`, long, '{')]
+  ]
+  for (const [status, bytes] of requests) {
+    const { closed, socket, ...client } = openConnection(t, service, bytes)
+    await client.responded
+    // Too late, or not HTTP.
+    socket.pause()
+    hurry(service)
+    await disconnected(service)
+    socket.resume()
     await closed
-    t.same(client.statuses(), [401])
-    // What follows is not read.
-    const isClosed = /connection: close/.test(client.received())
-    t.equal(isClosed, framing === chunked || framing === long)
+    t.same(client.statuses(), [status], bytes.slice(0, 50))
+    t.notMatch(client.received(), 'request_timeout')
+    service.app.server.requestTimeout = 30_000
   }
 })
 
-t.test('a body in over 100 parts is rejected', async (t) => {
-  const service = await startNotes(t)
-  const bodyOf = (count: number) =>
-    `d\r\n{"name": "x"}\r\n${'1\r\n \r\n'.repeat(count - 1)}0\r\n\r\n`
-  const create = (count: number) =>
-    send(service, createRequest(bodyOf(count), chunked))
+t.test(
+  'a request that is not received has one id, and counts once',
+  async (t) => {
+    let logged = ''
+    const log = pino(
+      {},
+      {
+        write: (line: string) => {
+          logged += line
+        }
+      }
+    )
+    const service = await startNotes(t, { log })
+    hurry(service)
+    const headers = { 'X-Request-Id': 'mine' }
+    const faulty = createRequest('zz\r\n', { ...chunked, ...headers })
+    for (const [status, code, bytes] of [
+      [400, 'invalid_request', faulty],
+      [408, 'request_timeout', halfSent(headers)]
+    ] as const) {
+      const response = await send(service, bytes)
+      t.match(response, {
+        status,
+        headers: { 'x-request-id': 'mine', connection: 'close' }
+      })
+      await disconnected(service)
+      const counted = (operation: string) =>
+        sample(
+          service.app,
+          `http_errors_total{operation="${operation}",code="${code}"}`
+        )
+      t.equal(await counted('createNote'), 1)
+      t.notOk(await counted('none'))
+    }
+    // The key of the other one was not checked yet.
+    t.match(logged, /"reqId":"mine",.*"status":408,"code":"request_timeout"/)
+  }
+)
 
-  t.match(await create(100), { status: 201 })
-  t.match(await create(101), {
-    status: 400,
-    body: /in over 100 parts: send larger ones/
-  })
-  await disconnected(service)
-  t.same(await storedNames(service.databaseUrl), ['x'])
+t.test(
+  'a faulty body has one response while its key is looked up',
+  async (t) => {
+    const service = await startNotes(t)
+    const lock = await lockTable(t, service.databaseUrl, 'api_keys')
+    const faulty = createRequest('\0\0\0\0', { ...keepAlive, ...chunked })
+    const { closed, statuses } = openConnection(t, service, faulty)
+    await once(service.app.server, 'clientError')
+    await lockAwaited(service.databaseUrl)
+    await lock.release()
+    await closed
+
+    t.same(statuses(), [400])
+  }
+)
+
+t.test('a body of any length is dropped behind its error', async (t) => {
+  const service = await startNotes(t)
+  const content = 'x'.repeat(1_000_000)
+  for (const [status, headers] of [
+    [413, keepAlive],
+    [401, anonymous]
+  ] as const) {
+    const client = openConnection(t, service, createRequest(content, headers))
+    await client.sent
+    client.write(getRequest('/livez'))
+    await until(() => client.statuses().length === 2, 'the next is served')
+    t.same(client.statuses(), [status, 200])
+  }
 })
 
-t.test('a connection above MAX_CONNECTIONS is closed', async (t) => {
-  const service = await startNotes(t, { config: { MAX_CONNECTIONS: 1 } })
+t.test('a connection above the limit is closed', async (t) => {
+  const service = await startNotes(t)
+  service.app.server.maxConnections = 1
   const first = openConnection(t, service)
   await first.sent
   const second = openConnection(t, service)
@@ -187,36 +259,14 @@ t.test('every response says that its connection closes', async (t) => {
   })
 })
 
-t.test('a client that closes its side gets its response', async (t) => {
-  // Otherwise its time would end the connection, too.
-  const config = { IDLE_TIMEOUT_MS: 86_400_000 }
-  const service = await startNotes(t, { config })
-  const create = createRequest('{"name":"x"}', keepAlive)
-  const requests: [status: number, bytes: string][] = [
-    [201, create],
-    [400, create.slice(0, -4)],
-    ...errors(keepAlive)
-  ]
-  for (const [status, bytes] of requests) {
-    const { socket, statuses } = openConnection(t, service, bytes)
-    socket.end()
-    await until(() => socket.closed, `the connection closes after ${status}`)
-    t.same(statuses(), [status])
-  }
-})
+t.test('lists that wait on a connection are given back with it', async (t) => {
+  const service = await startNotes(t, { databaseUrl })
+  const held = () => sample(service.app, 'response_buffer_bytes')
+  const client = openConnection(t, service, listRequest(keepAlive).repeat(20))
+  await client.responded
+  client.socket.pause()
+  t.ok(await held())
 
-t.test('a request counts although its client left; others go on', async (t) => {
-  const service = await startNotes(t, { config: { MAX_CONNECTIONS: 1 } })
-  const list = () => send(service, listRequest())
-  await abortList(t, service, {}, async () => {
-    t.match(await list(), {
-      status: 503,
-      headers: { 'retry-after': '1' },
-      body: /"code":"unavailable".*Too many requests are waiting/
-    })
-    for (const path of ['/readyz', '/v1/notes/1/replies'])
-      t.match(await send(service, request(`GET ${path}`)), { status: 200 })
-  })
-  const isServed = async () => (await list()).status === 200
-  await until(isServed, 'it has ended')
+  client.socket.resetAndDestroy()
+  await until(async () => (await held()) === 0, 'nothing is held')
 })

@@ -32,14 +32,6 @@ const withBytes = (...bytes: number[]) =>
     Buffer.from(`{"name":"${String.fromCharCode(...bytes)}"}`, 'latin1')
   )
 
-/** A create whose end a proxy may see elsewhere. */
-const ambiguous = (line: string, coding: string) =>
-  request(
-    line,
-    { ...keepAlive, ...chunked, 'Transfer-Encoding': coding },
-    'c\r\n{"name":"x"}\r\n0\r\n\r\n'
-  )
-
 const long = 'a'.repeat(20_000)
 /** More headers than a socket buffers. */
 const flood = request('GET /', { X: 'a'.repeat(2_000_000) })
@@ -75,33 +67,20 @@ const rejected: [status: number, message: string, ...requests: string[]][] = [
     400,
     'The request is not valid HTTP/1.1',
     request('FOO /v1/notes'),
-    request('GET / HTTP/0.9'),
-    request('GET / HTTP/2.0'),
     listRequest({ 'Bad Header': 'x' }),
     createRequest('zz\r\n', chunked),
-    createRequest('0\r\n\r\n', { 'Transfer-Encoding': 'chunked' }),
-    ambiguous('POST /v1/notes', 'chunked, chunked')
+    createRequest('0\r\n\r\n', { 'Transfer-Encoding': 'chunked' })
   ],
   [
     400,
-    'Transfer-Encoding must be chunked, in HTTP/1.1',
-    ambiguous('POST /v1/notes HTTP/1.0', 'chunked'),
-    ambiguous('POST /v1/notes', 'gzip, chunked'),
-    ambiguous('POST /%zz', 'gzip, chunked')
-  ],
-  [400, 'The URL must have a path', request('OPTIONS *'), request('GET *')],
-  [
-    400,
-    'The request must have one valid Host header',
+    'The request must have a Host header',
     listRequest({ Host: undefined }),
-    listRequest({ Host: ['test', 'other'] }),
-    listRequest({ Host: 'a b' })
+    request('GET /none', { Host: undefined })
   ],
   [
     431,
     'The header section of the request is too large',
     listRequest({ X: long }),
-    listRequest(manyHeaders(200)),
     get(`/v1/notes?${long}`),
     ...Array<string>(20).fill(flood)
   ],
@@ -116,10 +95,9 @@ const rejected: [status: number, message: string, ...requests: string[]][] = [
     400,
     'The request must not have a body',
     remove('garbage', { 'Content-Type': 'text/plain' }),
-    // Before the rest, which never comes: the connection closes.
-    remove('{', { ...keepAlive, 'Content-Length': '99999999' }),
-    remove('1\r\nx\r\n', { ...keepAlive, ...chunked }),
-    request('GET /v1/notes', chunked, '0\r\n\r\n')
+    // Before the rest, which never comes.
+    remove('{', { 'Content-Length': '99999999' }),
+    remove('1\r\nx\r\n', chunked)
   ],
   [
     404,
@@ -130,7 +108,7 @@ const rejected: [status: number, message: string, ...requests: string[]][] = [
   // The body of a create.
   [
     413,
-    'The body is larger than 65536 bytes, the limit of this deployment',
+    'The body is larger than 65536 bytes',
     createRequest('', { 'Content-Length': '1048577' }),
     createRequest(`100001\r\n${'a'.repeat(0x100001)}\r\n0\r\n\r\n`, chunked)
   ],
@@ -257,25 +235,19 @@ for (const [status, requests] of Object.entries(accepted)) {
   })
 }
 
-t.test('a connection stays open, unless a body has an error', async (t) => {
+t.test('a connection stays open after an error', async (t) => {
   const requests = [
     getRequest('/none'),
-    listRequest(keepAlive),
-    createRequest('{', keepAlive)
+    createRequest('{', keepAlive),
+    listRequest(keepAlive)
   ]
-  const { write, closed, statuses } = openConnection(t, service)
+  const { write, statuses } = openConnection(t, service)
 
   for (const [index, text] of requests.entries()) {
     write(text)
     await until(() => statuses().length > index, 'a response comes')
   }
-  await closed
-  t.same(statuses(), [404, 200, 400])
-})
-
-t.test('a CONNECT closes its connection', async (t) => {
-  const bytes = request('CONNECT a:1', keepAlive)
-  await openConnection(t, service, bytes).closed
+  t.same(statuses(), [404, 400, 200])
 })
 
 const newId = /^[0-9a-f-]{36}$/

@@ -52,6 +52,10 @@ export const chunked = {
   'Transfer-Encoding': 'chunked'
 }
 
+/** A chunked body with a chunk for each byte. */
+export const parts = (content: string) =>
+  `${content.replaceAll(/./gs, (byte) => `1\r\n${byte}\r\n`)}0\r\n\r\n`
+
 /** Headers of a request that keeps its connection open. */
 export const keepAlive = { Connection: undefined }
 
@@ -67,9 +71,14 @@ export const asset = '/docs/static/swagger-ui-bundle.js'
 const bytesOf = (text: string, key: string) =>
   Buffer.from(text.replaceAll('$KEY', key), 'latin1')
 
-/** Sends a request and returns the response. */
-export const send = async ({ port, key }: Service, text: string) =>
-  parseRaw(await sendRaw(port, bytesOf(text, key)))
+/** Sends a request and returns the response, not what invited its body. */
+export async function send(
+  { port, key }: Pick<Service, 'port' | 'key'>,
+  text: string
+) {
+  const response = await sendRaw(port, bytesOf(text, key))
+  return parseRaw(response.replace('HTTP/1.1 100 Continue\r\n\r\n', ''))
+}
 
 /**
  * A connection that sends a request and collects the responses. Its errors are

@@ -23,8 +23,7 @@ const operationsOf = ({ paths }: Document) =>
 const operations = operationsOf(document)
 
 const { app, url: site } = await startService(t, {
-  // Fewer connections than requests: each gives its place back.
-  config: { ENVIRONMENT: 'staging', MAX_CONNECTIONS: 2 }
+  config: { ENVIRONMENT: 'staging' }
 })
 
 for (const path of ['/openapi.yaml', '/docs/yaml']) {

@@ -57,8 +57,7 @@ export async function start(
   await app.register(operationRoutes, {
     apiDocument,
     handlers,
-    securityHooks: { bearerAuth },
-    maxRequests: 1
+    securityHooks: { bearerAuth }
   })
 
   return app

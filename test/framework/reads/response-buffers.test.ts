@@ -24,7 +24,7 @@ function start() {
 t.test('a body whose client has left is not counted', async (t) => {
   const { memory, held } = start()
   const gone = reader()
-  gone.destroy()
+  gone.req.socket.destroy()
   memory.hold(body(), gone)
   t.equal(await held(), 0)
 })
@@ -35,16 +35,32 @@ t.test('the body of a HEAD is not counted', async (t) => {
   t.equal(await held(), 0)
 })
 
+t.test('a response that never closes ends with its connection', async (t) => {
+  const { memory, held } = start()
+  const queued = reader()
+  const listeners = () => queued.req.socket.listenerCount('close')
+  const before = listeners()
+  memory.hold(body(), queued)
+  t.equal(await held(), megabyte)
+
+  queued.req.socket.emit('close')
+  t.equal(await held(), 0)
+  memory.hold(body(), queued)
+  queued.emit('close')
+  t.equal(await held(), 0)
+  t.equal(listeners(), before, 'connections keep nothing of their responses')
+})
+
 t.test('a third body closes the readers of the first', async (t) => {
   const { memory, held } = start()
   const [first, second, third] = [reader(), reader(), reader()]
   memory.hold(body(), first)
   memory.hold(body(), second)
-  t.notOk(first.destroyed)
+  t.notOk(first.req.socket.destroyed)
 
   memory.hold(body(), third)
-  t.ok(first.destroyed)
-  t.notOk(second.destroyed)
+  t.ok(first.req.socket.destroyed)
+  t.notOk(second.req.socket.destroyed)
   t.equal(await held(), 2 * megabyte)
 })
 
@@ -57,9 +73,9 @@ t.test('a body that is sent again and again keeps its readers', async (t) => {
   memory.hold(steady, newest)
 
   memory.hold(body(), reader())
-  t.ok(slow.destroyed)
-  t.notOk(first.destroyed)
-  t.notOk(newest.destroyed)
+  t.ok(slow.req.socket.destroyed)
+  t.notOk(first.req.socket.destroyed)
+  t.notOk(newest.req.socket.destroyed)
   t.equal(await held(), 2 * megabyte)
 })
 
@@ -69,7 +85,7 @@ t.test('a body that is sent again after its readers were closed', async (t) => {
   const closed = reader()
   memory.hold(sentAgain, closed)
   for (const next of [body(), body()]) memory.hold(next, reader())
-  t.ok(closed.destroyed)
+  t.ok(closed.req.socket.destroyed)
 
   memory.hold(sentAgain, reader())
   closed.emit('close')
