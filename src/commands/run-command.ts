@@ -1,3 +1,5 @@
+import { Console } from 'node:console'
+import { PassThrough } from 'node:stream'
 import { type Config, loadConfig } from '../framework/config.ts'
 import { createLogger } from '../framework/log.ts'
 import { messageOf } from '../framework/message-of.ts'
@@ -35,9 +37,7 @@ export async function withDatabase(
       mayShare: true
     })
     try {
-      const result = await command(opened, config)
-      if (typeof result === 'string') console.log(result)
-      else console.table(result)
+      await print(await command(opened, config))
     } finally {
       await opened.closeDatabase()
     }
@@ -62,3 +62,22 @@ export const withMigratedDatabase = (
     await (DATABASE_URL === undefined ? migrate() : checkReady())
     return command(database)
   }, 'silent')
+
+/** @throws Error when the text cannot be written: it may be a new API key */
+function print(result: Printed): Promise<void> {
+  const text = new PassThrough({ encoding: 'utf8' })
+  const formatted = new Console(text)
+  if (typeof result === 'string') formatted.log(result)
+  else formatted.table(result)
+
+  return new Promise((resolve, reject) => {
+    const fail = ({ message }: Error) =>
+      reject(
+        new Error(
+          `the command had its effect, but its output is lost: ${message}`
+        )
+      )
+    process.stdout.once('error', fail)
+    process.stdout.write(String(text.read()), (error) => !error && resolve())
+  })
+}
