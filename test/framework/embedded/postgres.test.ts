@@ -270,10 +270,11 @@ t.test(
 )
 
 t.test('root starts on the data of another user', forRoot, async (t) => {
-  const directory = t.testdir()
+  // In a folder that others can enter, as TMPDIR may not be.
+  const directory = mkdtempSync('/tmp/petcat-test-')
+  t.teardown(() => rmSync(directory, { recursive: true }))
   copyData(directory)
-  execFileSync('chown', ['-R', '12345:12345', path.join(directory, 'postgres')])
-  execFileSync('chmod', ['-R', 'a+rX', t.testdirName])
+  execFileSync('chown', ['-R', '12345:12345', directory])
 
   const server = await startEmbeddedPostgres(directory, silent)
   t.same(await query(server.url, 'SELECT 1 AS one'), [{ one: 1 }])
