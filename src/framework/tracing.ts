@@ -67,7 +67,9 @@ export const tracing = fp<Options>(
     })
 
     app.addHook('onClose', async () => {
-      const timeout = sleep(exportTimeoutMs, undefined, { ref: false })
+      const timeout = sleep(exportTimeoutMs, undefined, { ref: false }).then(
+        () => Promise.reject(new Error('the exports take too long'))
+      )
       await Promise.race([provider.shutdown(), timeout]).catch(
         (error: unknown) => {
           app.log.warn({ err: error }, 'traces: the last spans are lost')
