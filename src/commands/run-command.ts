@@ -1,6 +1,5 @@
-import { Console } from 'node:console'
-import { PassThrough } from 'node:stream'
 import { type Config, loadConfig } from '../framework/config.ts'
+import { exitOnError } from '../framework/exit-on-error.ts'
 import { createLogger } from '../framework/log.ts'
 import { messageOf } from '../framework/message-of.ts'
 import { Metrics } from '../framework/metrics.ts'
@@ -17,6 +16,12 @@ type Printed = string | object[]
 /** How PostgreSQL rejects connections before and after it accepts them. */
 const temporaryPattern = /the database system is (starting up|shutting down)$/
 
+/** Ends the process: what cannot be shown may be a new API key. */
+const failWithoutOutput = ({ message }: Error) =>
+  exitOnError(api.names.service)(
+    new Error(`the command had its effect, but its output is lost: ${message}`)
+  )
+
 /**
  * Runs a command on the configured database, and prints the text that it
  * returns, or a table of rows. Tries again if the process whose embedded
@@ -28,6 +33,7 @@ export async function withDatabase(
   command: (opened: OpenedDatabase, config: Config) => Promise<Printed>,
   logLevel?: string
 ): Promise<void> {
+  process.stdout.once('error', failWithoutOutput)
   const config = loadConfig(process.env)
   const level = logLevel ?? config.LOG_LEVEL
   const log = createLogger(level, api.names.apiKeyPrefix)
@@ -37,7 +43,9 @@ export async function withDatabase(
       mayShare: true
     })
     try {
-      await print(await command(opened, config))
+      const result = await command(opened, config)
+      if (typeof result === 'string') console.log(result)
+      else console.table(result)
     } finally {
       await opened.closeDatabase()
     }
@@ -62,22 +70,3 @@ export const withMigratedDatabase = (
     await (DATABASE_URL === undefined ? migrate() : checkReady())
     return command(database)
   }, 'silent')
-
-/** @throws Error when the text cannot be written: it may be a new API key */
-function print(result: Printed): Promise<void> {
-  const text = new PassThrough({ encoding: 'utf8' })
-  const formatted = new Console(text)
-  if (typeof result === 'string') formatted.log(result)
-  else formatted.table(result)
-
-  return new Promise((resolve, reject) => {
-    const fail = ({ message }: Error) =>
-      reject(
-        new Error(
-          `the command had its effect, but its output is lost: ${message}`
-        )
-      )
-    process.stdout.once('error', fail)
-    process.stdout.write(String(text.read()), (error) => !error && resolve())
-  })
-}

@@ -50,8 +50,9 @@ export const commonVariables = {
   DATABASE_URL: {
     type: 'string',
     description:
-      'URL of PostgreSQL 15 to 18 (UTF-8). If unset, the embedded one runs.',
-    pattern: '^postgres(ql)?://\\S+$'
+      'URL of PostgreSQL 15 to 18 (UTF-8), percent-encoded. ' +
+      'If unset, the embedded one runs.',
+    pattern: '^postgres(ql)?://[^\\s#{}]+$'
   },
 
   DATABASE_URL_FILE: {

@@ -70,6 +70,8 @@ const inEnvironment: Record<string, Record<string, string>[]> = {
     { DATABASE_URL: 'mysql://user:secret@host/db' },
     { DATABASE_URL: `"${at}"` },
     { DATABASE_URL: `${at} ` },
+    { DATABASE_URL: 'postgres://user:#secret@host/db' },
+    { DATABASE_URL: 'postgres://${USER}:${PASSWORD}@host/db' },
     { DATABASE_URL: 'postgres://user:secret word@host/db' },
     { DATABASE_URL_FILE: '/dev/null' }
   ],

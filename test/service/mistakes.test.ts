@@ -54,8 +54,8 @@ const DATABASE_URL = await createDatabase(t)
 /** What is said of a DATABASE_URL, after `postgres://`. */
 const urls: [title: string, url: string, says: Says][] = [
   [
-    'the password has a # or a /',
-    'user:se#cret@host/db',
+    'the password has a /',
+    'user:se/cret@host/db',
     'in DATABASE_URL, percent-encode special characters of the password'
   ],
   [
