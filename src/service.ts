@@ -1,15 +1,14 @@
 // Start and stop of the service, each as a list of steps.
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { FastifyInstance } from 'fastify'
 import { buildApp, type AppOptions } from './app.ts'
 import type { Api } from './framework/api.ts'
-import { type Config, loadConfig } from './framework/config.ts'
+import { loadConfig } from './framework/config.ts'
 import { removalOfExpiredIdempotencyKeys } from './framework/creates/expired-idempotency-keys.ts'
 import { apiKeyMeasurer } from './framework/keys/measure-keys.ts'
 import { ApiKeyStore } from './framework/keys/store.ts'
 import { exitOnError } from './framework/exit-on-error.ts'
+import { listen } from './framework/http/listen.ts'
 import { createLogger } from './framework/log.ts'
-import { messageOf } from './framework/message-of.ts'
 import { Metrics } from './framework/metrics.ts'
 import { openForService } from './framework/open-database.ts'
 import { readApiDocument } from './framework/openapi/document.ts'
@@ -42,8 +41,9 @@ export async function start(api: Api) {
   // 3. Build the app and listen. Without its database, it responds with 503.
   const parts = { config, api, apiDocument, database, metrics, checkReady, log }
   const app = await buildApp(parts)
+  await app.ready()
   const tasks = backgroundTasks(parts)
-  const url = await listen(app, config)
+  const url = await listen(app, config, 'PORT')
 
   // 4. Start the background work when the database has its tables.
   const background = new AbortController()
@@ -98,21 +98,6 @@ export async function stop(service: Service): Promise<void> {
 
   // 7. The caller ends the process, which writes the rest of the log.
   log.info('stopped')
-}
-
-/**
- * Listens on PORT and METRICS_PORT.
- *
- * @returns the URL of the service
- * @throws Error that says what Node.js rejects
- */
-function listen(app: FastifyInstance, config: Config): Promise<string> {
-  const address = { port: config.PORT, host: config.HOST }
-  return app.listen(address).catch((error: unknown) => {
-    throw new Error(`${messageOf(error)}: set HOST, PORT or METRICS_PORT`, {
-      cause: error
-    })
-  })
 }
 
 /** Makes the work that no request waits for. */

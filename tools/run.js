@@ -11,9 +11,14 @@ const { engines, name } = JSON.parse(
   readFileSync(new URL('package.json', root), 'utf8')
 )
 
-// The program sees its own path and arguments.
+// The program sees its own path and arguments. pnpm passes on the `--` before
+// them.
 process.argv.splice(1, 1)
-const [, program] = process.argv
+const [, program, separator] = process.argv
+if (separator === '--') process.argv.splice(2, 1)
+
+// pg would look for a package that is not installed.
+delete process.env.NODE_PG_FORCE_NATIVE
 
 requireNode()
 if (!existsSync(new URL(program, root)))

@@ -1,4 +1,5 @@
 import { type Config, loadConfig } from '../framework/config.ts'
+import { exitOnError } from '../framework/exit-on-error.ts'
 import { createLogger } from '../framework/log.ts'
 import { messageOf } from '../framework/message-of.ts'
 import { Metrics } from '../framework/metrics.ts'
@@ -15,6 +16,12 @@ type Printed = string | object[]
 /** How PostgreSQL rejects connections before and after it accepts them. */
 const temporaryPattern = /the database system is (starting up|shutting down)$/
 
+/** Ends the process: what cannot be shown may be a new API key. */
+const failWithoutOutput = ({ message }: Error) =>
+  exitOnError(api.names.service)(
+    new Error(`the command had its effect, but its output is lost: ${message}`)
+  )
+
 /**
  * Runs a command on the configured database, and prints the text that it
  * returns, or a table of rows. Tries again if the process whose embedded
@@ -26,6 +33,7 @@ export async function withDatabase(
   command: (opened: OpenedDatabase, config: Config) => Promise<Printed>,
   logLevel?: string
 ): Promise<void> {
+  process.stdout.once('error', failWithoutOutput)
   const config = loadConfig(process.env)
   const level = logLevel ?? config.LOG_LEVEL
   const log = createLogger(level, api.names.apiKeyPrefix)

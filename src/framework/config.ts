@@ -1,6 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
-import { parseEnv } from 'node:util'
 import { Ajv, type ErrorObject } from 'ajv'
 import ipaddr from 'ipaddr.js'
 import { messageOf } from './message-of.ts'
@@ -24,18 +23,36 @@ export type Config = Omit<Values, Optional> & Partial<Pick<Values, Optional>>
 
 type Texts = NodeJS.Dict<string>
 
-const isHopCount = (text: string) => /^\d{1,3}$/.test(text)
+/** With other numbers, OpenTelemetry's SDK exports empty batches forever. */
+const batching: Variable = {
+  type: 'integer',
+  minimum: 1,
+  description: "See the documentation of OpenTelemetry's SDK"
+}
+
+const isHopCount = (text: string) => /^(0|[1-9]\d{0,2})$/.test(text)
 
 const validate = new Ajv({
   allErrors: true,
-  coerceTypes: true,
   removeAdditional: 'all',
   useDefaults: true,
   verbose: true,
   formats: {
-    proxies: (text) => isHopCount(text) || text.split(/, */).every(isNetwork)
+    proxies: (text) => isHopCount(text) || text.split(/, */).every(isNetwork),
+    origins: (text) => text === originsIn(text)
   }
-}).compile<Config>({ type: 'object', properties: variables })
+}).compile<Config>({
+  type: 'object',
+  properties: variables,
+  patternProperties: { '^OTEL_BSP_': batching }
+})
+
+/**
+ * A line of `.env`: NAME=value, perhaps with `export` and a comment. Dialects
+ * of such files differ on `#`, quotes and backslashes in other places.
+ */
+const linePattern =
+  /^\s*(?:export\s+)?(\w+)\s*=\s*(?:"([^"\\]*)"|'([^']*)'|([^"'`#\\]*?))(?:\s+#.*)?\s*$/
 
 /**
  * Reads the configuration from the environment, then the file, then the
@@ -47,28 +64,61 @@ const validate = new Ajv({
  *   rule, without values that may be secret
  */
 export function loadConfig(environment: Texts, file = '.env'): Config {
-  const fromFile = existsSync(file) ? parseEnv(readText(file, file)) : {}
+  const fromFile = existsSync(file) ? parseFile(readText(file, file), file) : {}
   for (const [name, text] of Object.entries(fromFile)) {
     if (name.startsWith('OTEL_')) environment[name] ||= text
-    else if (isUnknown(name))
+    else if (!(name in variables))
       console.error(`${file}: ignoring ${name}: no variable has this name`)
   }
 
+  const unset = hasTracesOff(environment) ? ['OTEL_EXPORTER_OTLP_ENDPOINT'] : []
   const texts = [fromFile, environment]
     .flatMap(Object.entries<string | undefined>)
-    .filter(([, text]) => text !== '')
-  const values = withDatabaseUrl(Object.fromEntries(texts))
+    .filter(([name, text]) => text !== '' && !unset.includes(name))
+  const entries = Object.entries(withDatabaseUrl(Object.fromEntries(texts)))
+  const values = Object.fromEntries(
+    entries.map(([name, text = '']) => [name, valueOf(name, text)])
+  )
   if (validate(values)) return values
 
   throw new Error(validate.errors?.map(describe).join('\n'))
 }
 
+/** @throws Error without the text of a line, which may be part of a secret */
+function parseFile(text: string, file: string): Texts {
+  const texts = new Map<string, string>()
+  for (const [index, line] of text.split(/\r?\n/).entries()) {
+    if (/^\s*(#|$)/.test(line)) continue
+
+    const [, name = '', ...values] = linePattern.exec(line) ?? []
+    if (name === '' || texts.has(name)) {
+      throw new Error(
+        `${file}: line ${index + 1} must be NAME=value, with a new name: ` +
+          'write a value that has #, \\, quotes or backquotes in single quotes'
+      )
+    }
+    texts.set(name, values.join(''))
+  }
+
+  return Object.fromEntries(texts)
+}
+
 /**
- * A value broken over two lines would make its second line, perhaps a secret,
- * look like a name: names have letters, digits and `_` only.
+ * Whether one of OpenTelemetry's switches turns traces off.
+ *
+ * @see https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/
  */
-const isUnknown = (name: string): boolean =>
-  /^\w+$/.test(name) && !(name in variables)
+const hasTracesOff = ({
+  OTEL_SDK_DISABLED: disabled = '',
+  OTEL_TRACES_EXPORTER: exporter
+}: Texts): boolean => /^true$/i.test(disabled) || exporter === 'none'
+
+/** The value of an integer or boolean that is written as documented. */
+function valueOf(name: string, text: string): unknown {
+  const isString = variables[name as Name]?.type === 'string'
+  const isValue = /^(0|[1-9]\d*|true|false)$/.test(text)
+  return isValue && !isString ? (JSON.parse(text) as unknown) : text
+}
 
 /** @param source what an error calls the file */
 function readText(file: string, source: string): string {
@@ -94,8 +144,25 @@ function withDatabaseUrl(texts: Texts): Texts {
 }
 
 /** Writes `PORT must be <= 65535: Port to listen on. 0 takes a free one.` */
-const describe = ({ instancePath, message, parentSchema }: ErrorObject) =>
-  `${instancePath.slice(1)} ${message}: ${descriptionOf(parentSchema as Variable)}`
+function describe({ instancePath, message, parentSchema, data }: ErrorObject) {
+  const variable = parentSchema as Variable
+  const spelling = variable.format === 'origins' ? originsIn(String(data)) : ''
+  const hint = spelling && ` (write ${spelling})`
+  return `${instancePath.slice(1)} ${message}${hint}: ${descriptionOf(variable)}`
+}
+
+/**
+ * The comma-separated origins of URLs, as browsers write them.
+ *
+ * @returns an empty string if one of them is no URL of a page
+ */
+function originsIn(text: string): string {
+  const urls = text.split(',').map((one) => one.trim())
+  const arePages = urls.every(
+    (url) => /^https?:[^*]+$/i.test(url) && URL.canParse(url)
+  )
+  return arePages ? urls.map((url) => new URL(url).origin).join() : ''
+}
 
 /** Whether the text is an IP address, or a network such as 10.0.0.0/8. */
 const isNetwork = (text: string): boolean =>

@@ -11,7 +11,7 @@ import {
   requireMigrations
 } from './postgres/migrate.ts'
 import { unusableDatabase } from './postgres/unusable-database.ts'
-import { retry } from './retry.ts'
+import { reportWait, retry } from './retry.ts'
 
 /**
  * The database of the configuration. Its functions reject with an error of one
@@ -53,7 +53,10 @@ export async function openDatabase(
   const findPending = pendingMigrationsFinder(database, migrationsFolder)
   const checkReady = () => orUnusable(() => requireMigrations(findPending))
   const migrate = () =>
-    orUnusable(() => applyMigrations(url, config, migrationsFolder, log))
+    reportWait(
+      'the migrations, or for another process that migrates',
+      orUnusable(() => applyMigrations(url, config, migrationsFolder, log))
+    )
 
   return {
     database,

@@ -4,6 +4,9 @@ import { messageOf } from './message-of.ts'
 /** Milliseconds between two attempts. */
 const intervalMs = 1000
 
+/** Milliseconds after which a wait is reported. */
+const longWaitMs = 10_000
+
 interface Options {
   /** Called with each failure, unless its message is that of the last one. */
   report: (error: unknown) => void
@@ -39,4 +42,18 @@ export async function retry<Result>(
   }
 
   return attempt()
+}
+
+/**
+ * Reports on stderr what a start waits for, if that takes long.
+ *
+ * @returns the result of `promise`
+ */
+export function reportWait<Result>(
+  what: string,
+  promise: Promise<Result>
+): Promise<Result> {
+  const report = () => console.error(`waiting for ${what}`)
+  const timer = setTimeout(report, longWaitMs)
+  return promise.finally(() => clearTimeout(timer))
 }

@@ -1,5 +1,6 @@
 // Makes a span of each request with the SDK of OpenTelemetry. This file is
 // loaded only if traces are on.
+import { setTimeout as sleep } from 'node:timers/promises'
 import {
   context,
   diag,
@@ -66,9 +67,14 @@ export const tracing = fp<Options>(
     })
 
     app.addHook('onClose', async () => {
-      await provider.shutdown().catch((error: unknown) => {
-        app.log.warn({ err: error }, 'traces: the last spans are lost')
-      })
+      const timeout = sleep(exportTimeoutMs, undefined, { ref: false }).then(
+        () => Promise.reject(new Error('the exports take too long'))
+      )
+      await Promise.race([provider.shutdown(), timeout]).catch(
+        (error: unknown) => {
+          app.log.warn({ err: error }, 'traces: the last spans are lost')
+        }
+      )
       diag.disable()
     })
   },

@@ -50,8 +50,9 @@ export const commonVariables = {
   DATABASE_URL: {
     type: 'string',
     description:
-      'URL of PostgreSQL 15 to 18 (UTF-8). If unset, the embedded one runs.',
-    pattern: '^postgres(ql)?://'
+      'URL of PostgreSQL 15 to 18 (UTF-8), percent-encoded. ' +
+      'If unset, the embedded one runs.',
+    pattern: '^postgres(ql)?://[^\\s#{}]+$'
   },
 
   DATABASE_URL_FILE: {
@@ -62,8 +63,8 @@ export const commonVariables = {
   DATA_DIR: {
     type: 'string',
     default: './.data',
-    pattern: '^[^~]',
-    description: 'Folder of the embedded PostgreSQL, without ~'
+    pattern: '^[^~$][^$]*$',
+    description: 'Folder of the embedded PostgreSQL, without ~ and $'
   },
 
   MIGRATE_ON_START: {
@@ -99,7 +100,7 @@ export const commonVariables = {
     description:
       'Comma-separated origins whose pages may call the API, ' +
       'such as https://example.com',
-    pattern: '^https?://[^\\s/,]+(,https?://[^\\s/,]+)*$'
+    format: 'origins'
   },
 
   METRICS_PORT: {
@@ -115,7 +116,7 @@ export const commonVariables = {
       'URL of an OpenTelemetry collector, such as http://127.0.0.1:4318: ' +
       'OTLP over HTTP, in JSON. If unset, traces are off. ' +
       'The other variables of the SDK may be set, too: see traces.md.',
-    pattern: '^https?://'
+    pattern: '^https?://\\S+$'
   },
 
   MAX_REQUESTS_PER_MINUTE: {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { retry } from '../../src/framework/retry.ts'
+import { reportWait, retry } from '../../src/framework/retry.ts'
 
 t.test('each new reason is reported once', async (t) => {
   const messages = ['busy', 'busy', 'gone', 'busy']
@@ -40,4 +40,28 @@ t.test('the last attempt ends it', async (t) => {
 
   await t.rejects(retry(attempt, options), { message: 'busy' })
   t.equal(attempts, 3)
+})
+
+t.test('a wait is reported once it takes ten seconds', async (t) => {
+  const timers = t.capture(globalThis, 'setTimeout')
+  const lines = t.capture(console, 'error')
+  let resolve: (result: string) => void = () => {}
+  const promise = new Promise<string>((resolvePromise) => {
+    resolve = resolvePromise
+  })
+  const waiting = reportWait('a lock', promise)
+  const [timer] = timers()
+  t.equal(timer?.args[1], 10_000)
+  t.same(lines(), [])
+
+  timer?.args[0]()
+  t.match(lines(), [{ args: ['waiting for a lock'] }])
+  resolve('done')
+  t.equal(await waiting, 'done')
+})
+
+t.test('a short wait is not reported, and its timer ends', async (t) => {
+  const before = process.getActiveResourcesInfo()
+  t.equal(await reportWait('a lock', Promise.resolve('done')), 'done')
+  t.same(process.getActiveResourcesInfo(), before)
 })

@@ -218,3 +218,21 @@ t.test(
     t.match(received, '"name":"GET /v1/notes"')
   }
 )
+
+t.test('a stop does not wait for an export that never ends', async (t) => {
+  t.intercept(process, 'env', {
+    value: { ...process.env, OTEL_BSP_EXPORT_TIMEOUT: '3600000' }
+  })
+  const { OTLPTraceExporter } =
+    await import('@opentelemetry/exporter-trace-otlp-http')
+  t.capture(OTLPTraceExporter.prototype, 'export', () => undefined)
+  const { lines, log } = recorder()
+  const config = { OTEL_EXPORTER_OTLP_ENDPOINT: absent }
+  const service = await startNotes(t, { log, config })
+  await listNotes(service)
+  await service.app.close()
+  const last = lines.find(
+    ({ msg }) => msg === 'traces: the last spans are lost'
+  )
+  t.match(last, { err: { message: 'the exports take too long' } })
+})

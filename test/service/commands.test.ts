@@ -87,6 +87,34 @@ t.test(
   }
 )
 
+t.test('a command whose output is lost fails', async (t) => {
+  const DATABASE_URL = await createDatabase(t)
+  const lines = [
+    'keys create --name x',
+    'keys list',
+    'keys list --json',
+    'migrate --check'
+  ]
+  for (const line of lines) {
+    const [name, ...args] = line.split(' ')
+    const command = [...script(`src/commands/${name}.ts`), ...args]
+    const env = { DATABASE_URL, ...notesEnvironment }
+    // stderr, which is a pipe, has the reason.
+    const { code, output } = await call(
+      t,
+      ['sh', '-c', 'exec "$@" >/dev/full', 'sh', ...command],
+      { env }
+    )
+    t.equal(code, 1, line)
+    t.match(
+      output,
+      /^notes: the command had its effect, but its output is lost: ENOSPC.*\n$/
+    )
+  }
+  const keys = await query(DATABASE_URL, 'SELECT name FROM api_keys')
+  t.same(keys, [{ name: 'x' }])
+})
+
 t.test('a command waits for a server that starts or shuts down', async (t) => {
   const { state, url, cut } = await startProxy(t, await createDatabase(t))
   const rejections = ['starting up', 'shutting down'].map((reason) =>

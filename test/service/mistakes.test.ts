@@ -1,7 +1,14 @@
 // What a new user may do wrong: the service, or a command, says so in one line
 // that names the variable or the file, and the remedy. config.test.ts has the
 // mistakes that reading the configuration finds, embedded/ those of DATA_DIR.
-import { cpSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import {
+  cpSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync
+} from 'node:fs'
 import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -12,8 +19,10 @@ import { messageOf } from '../../src/framework/message-of.ts'
 import { Metrics } from '../../src/framework/metrics.ts'
 import { openDatabase } from '../../src/framework/open-database.ts'
 import { api } from '../../src/handlers/index.ts'
+import { start, stop } from '../../src/service.ts'
 import { copyData, createDatabase, query, silent } from '../support/database.ts'
 import { listenOnLoopback } from '../support/loopback.ts'
+import { notes } from '../support/notes.ts'
 import { startPostgres } from '../support/postgres.ts'
 import { call, script } from '../support/process.ts'
 import { noFile } from '../support/service.ts'
@@ -45,8 +54,8 @@ const DATABASE_URL = await createDatabase(t)
 /** What is said of a DATABASE_URL, after `postgres://`. */
 const urls: [title: string, url: string, says: Says][] = [
   [
-    'the password has a # or a /',
-    'user:se#cret@host/db',
+    'the password has a /',
+    'user:se/cret@host/db',
     'in DATABASE_URL, percent-encode special characters of the password'
   ],
   [
@@ -121,7 +130,7 @@ const mistakes: [title: string, Env, subject: string, Says][] = [
     'DATA_DIR is a file',
     { DATA_DIR: '/dev/null' },
     'DATA_DIR cannot be used: ',
-    /^EEXIST: .*: correct this, or set DATA_DIR to another folder/
+    /^E\w+: .*: correct this, or set DATA_DIR to another folder/
   ]
 ]
 
@@ -154,6 +163,21 @@ t.test('a faulty migration is not blamed on DATA_DIR', async (t) => {
   })
 })
 
+t.test('a faulty schema is not blamed on HOST or PORT', async (t) => {
+  const document = readFileSync(notes.openapiFile, 'utf8')
+  const faulty = document.replace(/( +)format: int64\n/, '$&$1enum: [1]\n')
+  const folder = t.testdir({ 'openapi.yaml': faulty })
+  const openapiFile = pathToFileURL(`${folder}/openapi.yaml`)
+  Object.assign(process.env, { DATABASE_URL, PORT: '0', LOG_LEVEL: 'silent' })
+
+  const message = await start({ ...notes, openapiFile }).then(stop, messageOf)
+  isOneLine(
+    t,
+    message ?? '',
+    / due to error an int64 cannot have an enum or a default$/
+  )
+})
+
 /** What command lines say in an empty folder. */
 const commandLines: [command: string, env: Env, says: Says][] = [
   [
@@ -164,8 +188,19 @@ const commandLines: [command: string, env: Env, says: Says][] = [
   [
     'main.ts',
     { DATABASE_URL, PORT: '0', METRICS_PORT: String(otherPort) },
-    `in use 127.0.0.1:${otherPort}: set HOST, PORT or METRICS_PORT`
+    `in use 127.0.0.1:${otherPort}: set HOST or METRICS_PORT`
   ],
+  [
+    'main.ts',
+    { DATABASE_URL, PORT: String(otherPort) },
+    `in use 127.0.0.1:${otherPort}: set HOST or PORT`
+  ],
+  [
+    'main.ts',
+    { DATABASE_URL, PORT: '0', HOST: 'none.invalid' },
+    /^getaddrinfo \w+ none\.invalid: set HOST or PORT$/
+  ],
+
   [
     'main.ts',
     { DATABASE_URL: 'postgres://user:secret@a:5432,b:5432/db' },
@@ -231,6 +266,34 @@ const installations: [engines: string, command: string, says: string][] = [
     `Node.js ${major}.99 or later is needed, not ${process.versions.node}`
   ]
 ]
+
+t.test('Git for Windows leaves line ends as they are', (t) => {
+  const repository = t.testdir()
+  const git = (...args: string[]) =>
+    execFileSync('git', ['-c', 'core.autocrlf=true', ...args], {
+      cwd: repository
+    })
+  git('init', '-q')
+  const shellScript = 'src/framework/embedded/end-with-parent.sh'
+  const files = ['.gitattributes', shellScript, 'deploy/errors/400.http']
+  for (const file of files) cpSync(file, path.join(repository, file))
+  git('add', '.')
+  for (const file of files) rmSync(path.join(repository, file))
+  git('checkout', '-q', '.')
+
+  for (const file of files) {
+    const checkedOut = readFileSync(path.join(repository, file), 'utf8')
+    t.equal(checkedOut, readFileSync(file, 'utf8'), file)
+  }
+  t.end()
+})
+
+t.test('pnpm passes on --, and a shell names another driver', async (t) => {
+  const env = { DATABASE_URL, NODE_PG_FORCE_NATIVE: '1' }
+  const command = ['node', 'tools/run.js', 'src/commands/keys.ts']
+  const { code, output } = await call(t, [...command, '--', 'list'], { env })
+  t.equal(code, 0, output)
+})
 
 t.test('an installation', async (t) => {
   for (const [engines, command, says] of installations) {

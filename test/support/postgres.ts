@@ -20,7 +20,7 @@ type Settings = Record<string, string>
 
 /** The commands that start and end a server, which wait until it is done. */
 function commandsOf(directory: string, data: string) {
-  const [program = '', ...args] = embeddedPrograms()('pg_ctl')
+  const [program = '', ...args] = embeddedPrograms(data)('pg_ctl')
   args.push('-D', data, '-l', path.join(directory, 'log'))
   const run = (...action: string[]) =>
     promisify(execFile)(program, [...args, ...action], {

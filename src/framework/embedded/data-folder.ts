@@ -10,10 +10,13 @@ import {
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { messageOf } from '../message-of.ts'
-import { programEnvironment, reasonIn } from './programs.ts'
+import { giveToUnusedUser, programEnvironment, reasonIn } from './programs.ts'
 
 /** The prefix of the folders in which initdb works. */
 const initdbFolderPrefix = 'initdb-'
+
+/** initdb takes two seconds. */
+const options = { env: programEnvironment, timeout: 300_000 }
 
 const initdbOptions = [
   '--username=postgres',
@@ -63,10 +66,11 @@ async function createData(directory: string, initdb: string[]): Promise<void> {
   const [program = '', ...args] = [...initdb, '-D', fresh, ...initdbOptions]
 
   try {
-    await promisify(execFile)(program, args, { env: programEnvironment })
+    await promisify(execFile)(program, args, options)
+    giveToUnusedUser(fresh)
     renameSync(fresh, data)
     // Otherwise, a crash of the machine could undo this, and lose all data.
-    await promisify(execFile)('sync', [directory])
+    await promisify(execFile)('sync', [directory], options)
   } catch (error) {
     // Another process may have been faster.
     if (existsSync(data)) return

@@ -1,8 +1,8 @@
 import path from 'node:path'
 import type { Logger } from 'pino'
 import { messageOf } from '../message-of.ts'
-import { retry } from '../retry.ts'
-import { prepareData } from './data-folder.ts'
+import { reportWait, retry } from '../retry.ts'
+import { dataFolderIn, prepareData } from './data-folder.ts'
 import { embeddedPrograms } from './programs.ts'
 import { findServer, type EmbeddedServer, startServer } from './server.ts'
 
@@ -31,26 +31,38 @@ export async function startEmbeddedPostgres(
   log: Logger,
   mayShare = false
 ): Promise<EmbeddedServer> {
-  const commandOf = embeddedPrograms()
+  ignoreEnvironment()
   const folder = path.resolve(directory)
+  const commandOf = embeddedPrograms(dataFolderIn(folder))
 
   async function shareOrStart(): Promise<EmbeddedServer> {
     const url = mayShare ? await findServer(folder) : undefined
     if (url !== undefined) return { url, stop: () => Promise.resolve() }
 
     const data = await prepareData(folder, commandOf('initdb'))
-    return startServer([...commandOf('postgres'), '-D', data])
+    return startServer([...commandOf('postgres'), '-D', data], data)
   }
 
-  return retry(shareOrStart, {
+  const started = retry(shareOrStart, {
     report: () => log.info({ directory }, 'waiting: DATA_DIR is in use'),
     isTemporary: (error) => inUsePattern.test(messageOf(error)),
     maxAttempts
-  }).catch((cause: unknown) => {
+  })
+
+  return reportWait(`PostgreSQL in ${folder}`, started).catch((cause) => {
     throw new Error(
       `DATA_DIR cannot be used: ${messageOf(cause)}: ` +
         'correct this, or set DATA_DIR to another folder',
       { cause }
     )
   })
+}
+
+/**
+ * node-postgres completes a URL by libpq's variables, which lead to the
+ * developer's server.
+ */
+function ignoreEnvironment(): void {
+  for (const name of Object.keys(process.env))
+    if (name.startsWith('PG')) delete process.env[name]
 }

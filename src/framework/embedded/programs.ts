@@ -1,22 +1,32 @@
-import { spawnSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { randomInt } from 'node:crypto'
+import { existsSync, readFileSync, statSync, symlinkSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { messageOf } from '../message-of.ts'
 
 /** The environment of PostgreSQL: without variables that change it. */
 export const programEnvironment = { PATH: process.env['PATH'], TZ: 'UTC' }
 
 /**
- * Runs a command as the user `nobody`, because PostgreSQL rejects root.
+ * User ids that systems leave to services which get one when they start.
  *
+ * @see https://systemd.io/UIDS-GIDS/
+ */
+const firstUserId = 61_184
+const endOfUserIds = 65_520
+
+/** initdb needs a user that has a name. */
+const nobody = { uid: 65_534, gid: 65_534 }
+
+const isRoot = () => process.getuid?.() === 0
+
+/**
  * The capability dac_override lets another user enter folders that only root
  * can enter. access(), which PostgreSQL calls, ignores the capability unless
  * `no_setuid_fixup` is set.
  */
-const asNobody = [
-  'setpriv',
-  '--reuid=65534',
-  '--regid=65534',
-  '--clear-groups',
+const entersAnyFolder = [
   '--securebits=+no_setuid_fixup',
   '--inh-caps=-all,+dac_override',
   '--ambient-caps=-all,+dac_override'
@@ -26,14 +36,17 @@ const asNobody = [
  * Returns the commands that run the programs of the embedded PostgreSQL, as
  * another user if this process runs as root.
  *
- * @throws Error when the npm package for this machine is missing, or there is
- *   no way to leave root
+ * @param data the folder of the data
+ * @throws Error when the npm package for this machine is missing or incomplete.
+ *   The commands throw it when there is no way to leave root.
  */
-export function embeddedPrograms(): (program: string) => string[] {
+export function embeddedPrograms(data: string): (program: string) => string[] {
   const folder = packageFolder()
   createLinks(folder)
-  const prefix = userPrefix()
-  return (program) => [...prefix, path.join(folder, 'native/bin', program)]
+  return (program) => [
+    ...userPrefix(data),
+    path.join(folder, 'native/bin', program)
+  ]
 }
 
 function packageFolder(): string {
@@ -49,26 +62,76 @@ function packageFolder(): string {
   }
 }
 
-/**
- * Creates the symbolic links that npm cannot pack, even where npm runs no
- * scripts. In a read-only folder this fails, which only matters without links.
- */
-function createLinks(folder: string): void {
-  const script = 'scripts/hydrate-symlinks.js'
-  spawnSync(process.execPath, [script], { cwd: folder })
+interface Link {
+  source: string
+  target: string
 }
 
-function userPrefix(): string[] {
-  const isRoot = process.getuid?.() === 0
-  if (!isRoot) return []
+/**
+ * Creates the symbolic links that npm cannot pack, where it ran no scripts.
+ *
+ * @throws Error when this user may not create them
+ */
+function createLinks(folder: string): void {
+  const list = path.join(folder, 'native/pg-symlinks.json')
+  const links = JSON.parse(readFileSync(list, 'utf8')) as Link[]
 
-  const { status } = spawnSync('env', [...asNobody, 'true'])
-  if (status === 0) return asNobody
+  for (const { source, target } of links) {
+    const link = path.join(folder, target)
+    try {
+      symlinkSync(path.relative(path.dirname(target), source), link)
+    } catch (error) {
+      // Another process may have created it.
+      if (existsSync(link)) continue
+      throw new Error(
+        `npm has not created links of PostgreSQL: ${messageOf(error)}: ` +
+          'as the owner of node_modules, run ' +
+          '`npm rebuild --ignore-scripts=false`',
+        { cause: error }
+      )
+    }
+  }
+}
+
+/**
+ * As root, which PostgreSQL rejects, runs a command as the owner of the data.
+ * Only an owner that `giveToUnusedUser` has picked gets the capability.
+ */
+function userPrefix(data: string): string[] {
+  if (!isRoot()) return []
+
+  const owner = statSync(data, { throwIfNoEntry: false })
+  const { uid, gid } = owner ?? nobody
+  const isOurs =
+    owner === undefined || (uid >= firstUserId && uid < endOfUserIds)
+  const prefix = [
+    'setpriv',
+    `--reuid=${uid}`,
+    `--regid=${gid}`,
+    '--clear-groups',
+    ...(isOurs ? entersAnyFolder : ['--inh-caps=-all'])
+  ]
+  const { status } = spawnSync('env', [...prefix, 'true'])
+  if (status === 0) return prefix
 
   throw new Error(
     'PostgreSQL does not run as root, nor setpriv here: ' +
       'set DATABASE_URL, or start as another user'
   )
+}
+
+/**
+ * As root, gives new data to a user that no other process runs as: who can
+ * change the data can use the capability of their server. Until then, the
+ * folder around `data` must be closed to others.
+ */
+export function giveToUnusedUser(data: string): void {
+  if (!isRoot()) return
+
+  let id
+  do id = String(randomInt(firstUserId, endOfUserIds))
+  while (spawnSync('id', ['-nu', id]).status === 0)
+  execFileSync('chown', ['-R', `${id}:${id}`, data])
 }
 
 /** Picks the reason why a program failed from its output: one line. */

@@ -1,11 +1,12 @@
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync } from 'node:fs'
+import { mkdtempSync, statSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
+import { messageOf } from '../message-of.ts'
 import { dataFolderIn } from './data-folder.ts'
 import { programEnvironment, reasonIn } from './programs.ts'
 
@@ -25,6 +26,9 @@ const maxOutput = 4000
 /** Milliseconds between two looks at a server that starts. */
 const startIntervalMs = 20
 
+/** Milliseconds to start: after a crash, the server recovers first. */
+const startTimeoutMs = 300_000
+
 /** Milliseconds to connect to a server. */
 const connectTimeoutMs = 2000
 
@@ -41,10 +45,17 @@ export interface EmbeddedServer {
  * Starts the server, which ends with this process.
  *
  * @param postgres the command that runs it on its data
- * @throws Error with PostgreSQL's reason when the server ends
+ * @param data their folder, whose owner runs the server
+ * @throws Error with PostgreSQL's reason when the server ends, or accepts no
+ *   connections in time
  */
-export async function startServer(postgres: string[]): Promise<EmbeddedServer> {
+export async function startServer(
+  postgres: string[],
+  data: string
+): Promise<EmbeddedServer> {
   const socketFolder = mkdtempSync(socketFolderPrefix)
+  // Only root needs this, and only root can do it.
+  spawnSync('chown', [String(statSync(data).uid), socketFolder])
   const shell = spawnWatchdog(postgres, socketFolder)
   let output = ''
   shell.stderr.on('data', (chunk: Buffer) => {
@@ -60,10 +71,16 @@ export async function startServer(postgres: string[]): Promise<EmbeddedServer> {
   }
 
   const url = urlOf(socketFolder)
-  while (!(await accepts(url))) {
-    const hasEnded = await Promise.race([ended, sleep(startIntervalMs, false)])
-    if (hasEnded)
-      throw new Error(`PostgreSQL did not start: ${reasonIn(output)}`)
+  const timeout = sleep(startTimeoutMs, true, { ref: false })
+  for (;;) {
+    const failure = await connectionFailure(url)
+    if (failure === undefined) break
+
+    const interval = sleep(startIntervalMs, false)
+    if (await Promise.race([ended, timeout, interval])) {
+      const reason = reasonIn(`${failure}\n${output}`)
+      throw new Error(`PostgreSQL did not start: ${reason}`)
+    }
   }
   // It may have rejected connections while it started.
   output = ''
@@ -112,7 +129,7 @@ export async function findServer(
   if (socketFolder === undefined) return undefined
 
   const url = urlOf(socketFolder)
-  return (await accepts(url)) ? url : undefined
+  return (await connectionFailure(url)) === undefined ? url : undefined
 }
 
 function urlOf(socketFolder: string): string {
@@ -121,8 +138,8 @@ function urlOf(socketFolder: string): string {
   return url.href
 }
 
-/** Whether the server accepts connections. */
-async function accepts(url: string): Promise<boolean> {
+/** Why the server accepts no connections, unless it does. */
+async function connectionFailure(url: string): Promise<string | undefined> {
   const connection = new pg.Client({
     connectionString: url,
     connectionTimeoutMillis: connectTimeoutMs
@@ -131,7 +148,6 @@ async function accepts(url: string): Promise<boolean> {
 
   return connection
     .connect()
-    .then(() => true)
-    .catch(() => false)
+    .then(() => undefined, messageOf)
     .finally(() => connection.end())
 }

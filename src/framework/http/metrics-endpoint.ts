@@ -5,6 +5,7 @@ import { collectDefaultMetrics } from 'prom-client'
 import type { Config } from '../config.ts'
 import type { ApiDocument } from '../openapi/document.ts'
 import { serverErrorCodes } from '../errors.ts'
+import { listen } from './listen.ts'
 import { operationIdOf } from './request-log.ts'
 
 /** A scrape that stalls ends after ten seconds without a byte. */
@@ -65,10 +66,7 @@ export const metricsEndpoint = fp<Options>(
     })
     endpoint.get('/livez', () => ({ status: 'ok' }))
     app.addHook('onReady', async () => {
-      const url = await endpoint.listen({
-        port: Number(config.METRICS_PORT),
-        host: config.HOST
-      })
+      const url = await listen(endpoint, config, 'METRICS_PORT')
       app.log.info(`metrics at ${url}/metrics`)
     })
     app.addHook('onClose', () => endpoint.close())

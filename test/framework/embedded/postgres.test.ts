@@ -1,11 +1,14 @@
-import { spawnSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import {
+  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
+  symlinkSync,
   unlinkSync,
   writeFileSync
 } from 'node:fs'
@@ -14,7 +17,10 @@ import path from 'node:path'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { startEmbeddedPostgres } from '../../../src/framework/embedded/postgres.ts'
-import { embeddedPrograms } from '../../../src/framework/embedded/programs.ts'
+import {
+  embeddedPrograms,
+  programEnvironment
+} from '../../../src/framework/embedded/programs.ts'
 import { copyData, query, silent } from '../../support/database.ts'
 
 /** A logger that calls `act` when a start waits for the folder. */
@@ -142,14 +148,34 @@ t.test('a disk that is full, or read-only', withMounts, async (t) => {
   await failsAtOnce(t, disk, 'EROFS: .*')
 })
 
+/** A folder without data. */
+const noData = '/none'
+
+/** The npm package of PostgreSQL. */
+const packageFolder = path.resolve(
+  embeddedPrograms(noData)('postgres').at(-1) ?? '',
+  '../../..'
+)
+
 t.test('links that npm cannot pack are created', (t) => {
-  const link = path.resolve(
-    embeddedPrograms()('postgres').at(-1) ?? '',
-    '../../lib/libecpg_compat.so'
-  )
+  const link = path.join(packageFolder, 'native/lib/libecpg_compat.so')
   if (existsSync(link)) unlinkSync(link)
-  embeddedPrograms()
+  embeddedPrograms(noData)
   t.equal(existsSync(link), process.platform === 'linux')
+  t.end()
+})
+
+t.test('a package whose links cannot be created is reported', (t) => {
+  const link = path.join(packageFolder, 'native/lib/libpgtypes.so')
+  unlinkSync(link)
+  // It may exist, but leads nowhere.
+  symlinkSync('/none', link)
+  t.throws(() => embeddedPrograms(noData), {
+    message:
+      /^npm has not .*: EEXIST: .*: as the owner of node_modules, run `npm rebuild/
+  })
+  unlinkSync(link)
+  embeddedPrograms(noData)
   t.end()
 })
 
@@ -158,7 +184,7 @@ t.test(
   (t) => {
     t.intercept(process, 'getuid', { value: () => 1000 })
     t.equal(
-      embeddedPrograms()('initdb').length,
+      embeddedPrograms(noData)('initdb').length,
       1,
       'another user runs it directly'
     )
@@ -169,12 +195,12 @@ t.test(
     t.teardown(() => {
       process.env['PATH'] = PATH
     })
-    t.throws(embeddedPrograms, {
+    t.throws(() => embeddedPrograms(noData)('initdb'), {
       message: /^PostgreSQL does not run as root.*: set DATABASE_URL, or/
     })
 
     t.intercept(process, 'arch', { value: 'sparc' })
-    t.throws(embeddedPrograms, {
+    t.throws(() => embeddedPrograms(noData), {
       message:
         /^\S+-sparc, the embedded .* not installed: run `npm ci` with .*$/
     })
@@ -184,20 +210,129 @@ t.test(
 
 const forRoot = process.getuid?.() === 0 ? {} : { skip: 'only root' }
 
+/** A folder that only root can enter, with the programs of PostgreSQL. */
+function closedFolder(t: Test): string {
+  const directory = mkdtempSync(path.join(tmpdir(), 'petcat-test-'))
+  t.teardown(() =>
+    rmSync(directory, { recursive: true, force: true, maxRetries: 10 })
+  )
+  cpSync(path.join(packageFolder, 'native'), path.join(directory, 'native'), {
+    recursive: true,
+    verbatimSymlinks: true
+  })
+  return directory
+}
+
 t.test(
   'root starts programs in a folder that only root can enter',
   forRoot,
   (t) => {
+    const directory = closedFolder(t)
+    const data = path.join(directory, 'data')
+    const [setpriv = '', ...args] = embeddedPrograms(data)('initdb')
+    args.pop()
+    const copy = path.join(directory, 'native/bin/initdb')
+    t.ok(runs(setpriv, ...args, copy, '-N', data))
+
+    // Data that PostgreSQL's user has written elsewhere give it no capability.
+    const [, ...others] = embeddedPrograms(data)('postgres')
+    others.pop()
+    t.notOk(runs(setpriv, ...others, 'ls', data))
+    t.end()
+  }
+)
+
+t.test(
+  'the data of root belong to a user that has no other process',
+  forRoot,
+  async (t) => {
     const directory = mkdtempSync(path.join(tmpdir(), 'petcat-test-'))
     t.teardown(() =>
       rmSync(directory, { recursive: true, force: true, maxRetries: 10 })
     )
-    const [setpriv = '', ...args] = embeddedPrograms()('initdb')
-    const binaries = path.resolve(args.pop() ?? '', '../..')
-    t.ok(runs('cp', '-r', binaries, directory))
+    const server = await startEmbeddedPostgres(directory, silent)
+    const data = path.join(directory, 'postgres')
+    const { uid, gid } = statSync(data)
+    const processes = spawnSync('ps', ['-eo', 'uid,args'], {
+      encoding: 'utf8'
+    }).stdout
+    await server.stop()
 
-    const copy = path.join(directory, 'native/bin/initdb')
-    t.ok(runs(setpriv, ...args, copy, '-N', path.join(directory, 'x')))
-    t.end()
+    t.equal(gid, uid)
+    t.not(runs('id', '-nu', String(uid)), true)
+    const others = processes
+      .split('\n')
+      .filter((line) => parseInt(line) === uid && !line.includes('postgres'))
+    t.same(others, [])
+    const asNobody = ['--reuid=65534', '--regid=65534', '--clear-groups']
+    t.notOk(runs('setpriv', ...asNobody, 'ls', data))
   }
 )
+
+t.test('root starts on the data of another user', forRoot, async (t) => {
+  // In a folder that others can enter, as TMPDIR may not be.
+  const directory = mkdtempSync('/tmp/petcat-test-')
+  t.teardown(() => rmSync(directory, { recursive: true }))
+  copyData(directory)
+  execFileSync('chown', ['-R', '12345:12345', directory])
+
+  const server = await startEmbeddedPostgres(directory, silent)
+  t.same(await query(server.url, 'SELECT 1 AS one'), [{ one: 1 }])
+  const lockFile = path.join(directory, 'postgres/postmaster.pid')
+  const pid = parseInt(readFileSync(lockFile, 'utf8'))
+  t.match(readFileSync(`/proc/${pid}/status`, 'utf8'), /^CapEff:\t0+$/m)
+  await server.stop()
+})
+
+/** What a developer's shell may have for another server. */
+const shell = {
+  PGHOST: '192.0.2.1',
+  PGPORT: '1',
+  PGUSER: 'me',
+  PGPASSWORD: 'x',
+  PGDATABASE: 'mine',
+  PGOPTIONS: '-c none=1',
+  PGSSLMODE: 'verify-full',
+  PGSSLNEGOTIATION: 'direct',
+  PGREPLICATION: 'true',
+  PGCLIENT_ENCODING: 'latin1',
+  PGAPPNAME: 'mine',
+  PGSERVICE: 'mine',
+  PGDATA: '/none',
+  PGTZ: 'Asia/Tokyo',
+  LC_ALL: 'tr_TR.UTF-8',
+  TZ: 'Asia/Tokyo'
+}
+
+t.test("nothing of the shell's environment changes the server", async (t) => {
+  for (const [name, value] of Object.entries(shell)) {
+    const before = process.env[name]
+    process.env[name] = value
+    t.teardown(() => {
+      if (before === undefined) delete process.env[name]
+      else process.env[name] = before
+    })
+  }
+  const server = await startEmbeddedPostgres(t.testdir(), silent)
+  t.match(
+    await query(
+      server.url,
+      `SELECT current_user AS user, current_database() AS database,
+        current_setting('TimeZone') AS zone, current_setting('lc_messages') AS lc,
+        current_setting('application_name') AS application,
+        current_setting('client_encoding') AS encoding`
+    ),
+    [
+      {
+        user: 'postgres',
+        database: 'postgres',
+        zone: 'UTC',
+        lc: 'C',
+        application: '',
+        encoding: 'UTF8'
+      }
+    ]
+  )
+  await server.stop()
+  t.same(Object.keys(programEnvironment), ['PATH', 'TZ'])
+})
