@@ -87,6 +87,20 @@ ${operations.map(member).join('')}}
 `
 }
 
+/** generated/stubs.ts: what responds for each operation at first. */
+function stubsFile(operations: ApiOperation[]): string {
+  const member = ({ id }: ApiOperation) => `  ${id}: notImplemented`
+
+  return `${header}import { notImplemented } from '../src/framework/openapi/handler.ts'
+import type { OperationHandlers } from './operations.ts'
+
+/** Respond with 501 until src/handlers has the handler of the operation. */
+export const stubs: OperationHandlers = {
+${operations.map(member).join(',\n')}
+}
+`
+}
+
 /** The files of a document, in a folder. */
 async function filesOf(file: string, folder: string): Promise<Files> {
   const types = await typesFile(read(file))
@@ -126,6 +140,7 @@ async function generate(): Promise<Files> {
       idsOf(apiDocument.operations)
     ),
     'generated/names.ts': namesFile(names),
+    'generated/stubs.ts': stubsFile(apiDocument.operations),
     [guideSource]: guide,
     'generated/manual/guide.md': manual.guide,
     'generated/manual/guide.html': pageHtml(`Guide · ${title}`, manual.guide),

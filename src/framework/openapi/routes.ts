@@ -8,7 +8,7 @@ import type {
 import fp from 'fastify-plugin'
 import glue, { type FastifyOpenapiGlueOptions } from 'fastify-openapi-glue'
 import { Overloaded } from '../batch.ts'
-import { badRequest, HttpError } from '../errors.ts'
+import { badRequest } from '../errors.ts'
 import { acceptJson, rejectBody, requireBody } from './json-body.ts'
 import type { ApiDocument, ApiOperation } from './document.ts'
 import { validatorCompiler } from './validation.ts'
@@ -21,9 +21,8 @@ type SecurityHook = onRequestHookHandler & preHandlerHookHandler
 interface Options {
   apiDocument: ApiDocument
   /**
-   * The handlers by operationId; an operation without one responds with 501.
-   * Their types are in generated/operations.ts, which this folder must not
-   * import.
+   * The handlers by operationId. Their types are in generated/operations.ts,
+   * which this folder must not import.
    */
   handlers: object
   /**
@@ -44,15 +43,15 @@ interface Options {
  * - Rejection of a missing body: glue ignores that it is required.
  * - Rejection of a body where the operation has none.
  * - The headers of a deprecation.
- * - A 501 for an operation without a handler.
- * - A start that fails if an operation has no hook for its security scheme,
- *   because it would be open, or no scopes, because every API key could use it.
+ * - A start that fails if an operation has no handler, no hook for its security
+ *   scheme, because it would be open, or no scopes, because every API key could
+ *   use it.
  *
  * Also, glue ignores `servers`, so their path is its option `prefix`. Headers
  * are matched in lower case by validation.ts.
  *
- * @throws (at start) when an operation needs an API key but no scope, or a
- *   security scheme has no hook
+ * @throws (at start) when an operation has no handler, or needs an API key but
+ *   no scope, or a security scheme has no hook
  */
 export const operationRoutes = fp<Options>(
   async (app, { apiDocument, handlers, securityHooks, maxRequests }) => {
@@ -67,7 +66,9 @@ export const operationRoutes = fp<Options>(
     const routes = new Map<string, object>()
     for (const operation of apiDocument.operations) {
       const authentication = hooksOf(operation, securityHooks)
-      const handler = handlersById.get(operation.id) ?? notImplemented
+      const handler = handlersById.get(operation.id)
+      if (handler === undefined)
+        throw new Error(`The operation ${operation.id} has no handler`)
       routes.set(operation.id, {
         handler: withRequestLimit(handler, maxRequests),
         onRequest: [
@@ -107,14 +108,6 @@ const rejectNul: preValidationHookHandler = ({ url }, _reply, done) =>
   done(
     url.includes('%00') ? badRequest('The URL must not have U+0000') : undefined
   )
-
-function notImplemented(): never {
-  throw new HttpError(
-    501,
-    'not_implemented',
-    'This operation is not implemented yet'
-  )
-}
 
 /**
  * Limits the requests that wait in a handler, even those whose client has left:
