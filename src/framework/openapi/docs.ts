@@ -2,15 +2,13 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { extname } from 'node:path'
 import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
-import type { FastifyReply, FastifyRequest, RouteHandler } from 'fastify'
+import type { onRequestHookHandler } from 'fastify'
 import fp from 'fastify-plugin'
 import type { OpenAPIV3 } from 'openapi-types'
-import { CachedBody } from '../http/cached-body.ts'
-import { docsHtml } from './docs-html.ts'
 import { type ApiDocument, operationsOf } from './document.ts'
 
 /**
- * The Content-Security-Policy of the page. It allows scripts, styles, images
+ * The Content-Security-Policy of the pages. It allows scripts, styles, images
  * and connections of this origin only. It does not upgrade to HTTPS, which a
  * local deployment lacks.
  */
@@ -26,33 +24,8 @@ const contentTypes: Record<string, string> = {
   '.js': 'text/javascript',
   '.json': 'application/json',
   '.md': 'text/markdown',
-  '.png': 'image/png',
   '.yaml': 'application/yaml'
 }
-const typeOf = (name: string) => `${contentTypes[extname(name)]}; charset=utf-8`
-
-/** Makes the handler of a file, which browsers and proxies may cache. */
-function fileHandler(name: string, content: string | Buffer) {
-  const body = new CachedBody(content)
-
-  return async ({ headers }: FastifyRequest, reply: FastifyReply) => {
-    reply.header('cache-control', 'public, no-cache')
-    const bytes = await body.negotiate(headers, reply)
-    if (bytes === undefined) return reply.code(304).send()
-
-    return reply.type(typeOf(name)).send(bytes)
-  }
-}
-
-/** The files of the pages that are ours. */
-const ownFiles = new URL('docs/', import.meta.url)
-
-/** The files of @fastify/swagger-ui that the page loads. */
-const swaggerUiFiles = [
-  'swagger-ui.css',
-  'swagger-ui-bundle.js',
-  'favicon-32x32.png'
-]
 
 interface Options {
   apiDocument: ApiDocument
@@ -64,82 +37,92 @@ interface Options {
 }
 
 /**
- * Serves Swagger UI at /docs, changed by docs/page.js and docs/page.css, and
- * the manual beside it, such as /docs/guide. Serves the OpenAPI document byte
- * for byte at /openapi.yaml, and as JSON at /openapi.json.
+ * Serves Swagger UI at /docs/, and the manual beside it, such as /docs/guide.
+ * Serves the OpenAPI document byte for byte at /openapi.yaml, and as JSON at
+ * /openapi.json.
  */
 export const docsPage = fp<Options>(
   async (app, { apiDocument, samplesFile, manualFolder, environment }) => {
-    const { yaml, json, document, examplePath } = apiDocument
-    const folders = [ownFiles, manualFolder].filter((one) => one !== undefined)
-    const files = folders.flatMap(readFiles)
-    const names = files.map(({ name }) => name)
-    const html = docsHtml(document, environment, names)
-    const page = fileHandler('docs.html', html)
-    const yamlFile = fileHandler('openapi.yaml', yaml)
-    const spec = JSON.stringify(documentOfPage(apiDocument, samplesFile))
-    const assets = new Map(
-      swaggerUiFiles.map((name) => [name, fileHandler(name, readAsset(name))])
-    )
-    // Those of @fastify/swagger-ui would neither compress a file, nor close one
-    // whose client leaves.
-    const handlers: Record<string, RouteHandler> = {
-      '/docs': page,
-      '/docs/': page,
-      '/docs/json': fileHandler('docs.json', spec),
-      '/docs/yaml': yamlFile,
-      '/docs/static/*': (request, reply) => {
-        const { '*': name } = request.params as { '*': string }
-        return assets.get(name)?.(request, reply) ?? reply.callNotFound()
-      }
-    }
+    const { yaml, json, document } = apiDocument
+    const serve = (url: string, content: string | Buffer, name = url) =>
+      app.get(url, (_request, reply) =>
+        reply
+          .header('content-security-policy', contentPolicy)
+          .type(`${contentTypes[extname(name)]}; charset=utf-8`)
+          .send(content)
+      )
 
-    app.get('/', (_request, reply) => reply.redirect('docs'))
-    app.get('/openapi.yaml', yamlFile)
-    app.get('/openapi.json', fileHandler('openapi.json', json))
+    app.get('/', (_request, reply) => reply.redirect('docs/'))
+    serve('/openapi.yaml', yaml)
+    serve('/openapi.json', json)
+    for (const name of ['guide.css', 'guide.js'])
+      serve(`/docs/${name}`, readFile(name, ownFiles))
+    for (const name of manualFolder ? readdirSync(manualFolder) : [])
+      serve(
+        `/docs/${name.replace('.html', '')}`,
+        readFile(name, manualFolder),
+        name
+      )
 
+    const title = `${document.info.title} · ${environment}`
+    const pageDocument = documentOfPage(apiDocument, samplesFile)
     await app.register(swagger, { mode: 'static', specification: { document } })
-    await app.register(async (scope) => {
-      scope.addHook('onRoute', (route) => {
-        route.handler = handlers[route.url] ?? route.handler
-      })
-      scope.addHook('onRequest', (_request, reply, done) => {
-        reply.header('content-security-policy', contentPolicy)
-        done()
-      })
-      for (const { name, text } of files)
-        scope.get(`/docs/${name.replace('.html', '')}`, fileHandler(name, text))
-
-      await scope.register(swaggerUi, {
-        routePrefix: '/docs',
-        uiConfig: uiConfig(examplePath)
-      })
+    await app.register(swaggerUi, {
+      routePrefix: '/docs',
+      uiConfig,
+      uiHooks: { onRequest: redirectToPage },
+      theme: {
+        title: title.replaceAll('&', '&amp;').replaceAll('<', '&lt;'),
+        css: [themeFile('page.css')],
+        js: [themeFile('page.js')]
+      },
+      staticCSP: contentPolicy,
+      transformSpecification: () => pageDocument
     })
   },
   { name: 'docs-page' }
 )
 
-const uiConfig = (examplePath: string) => ({
+/** The files of the pages that are ours. */
+const ownFiles = new URL('docs/', import.meta.url)
+
+const readFile = (name: string, folder: URL | undefined) =>
+  readFileSync(new URL(name, folder), 'utf8')
+
+const themeFile = (filename: string) => ({
+  filename,
+  content: readFile(filename, ownFiles)
+})
+
+const uiConfig = {
+  // Without the bar for the URL of another document.
   layout: 'BaseLayout',
-  showExtensions: true,
   // Shows the limits of parameters.
   showCommonExtensions: true,
   // Clients and texts call operations by it.
-  displayOperationId: true,
-  // Swagger UI ignores it: page.js tries a key there.
-  examplePath
-})
+  displayOperationId: true
+}
 
-const readFiles = (folder: URL) =>
-  readdirSync(folder).map((name) => ({
-    name,
-    text: readFileSync(new URL(name, folder), 'utf8')
-  }))
+/** Targets by paths, relative because a proxy may strip a prefix. */
+const redirects: Record<string, string> = {
+  '/docs': 'docs/',
+  // With a query, such as ?from=mail.
+  '/docs/': './',
+  '/docs/static/index.html': '../',
+  // Swagger UI would write the document in words of its choice.
+  '/docs/yaml': '../openapi.yaml'
+}
 
-const readAsset = (name: string) =>
-  readFileSync(
-    new URL(import.meta.resolve(`@fastify/swagger-ui/static/${name}`))
-  )
+/**
+ * Leads to the page at the only URL from which Swagger UI finds its files
+ * behind any proxy.
+ */
+const redirectToPage: onRequestHookHandler = ({ url }, reply, done) => {
+  const target = redirects[url.replace(/\?.*/, '')]
+  if (url === '/docs/' || target === undefined) return done()
+
+  reply.redirect(target)
+}
 
 /** The code samples by operationId, as `x-codeSamples` has them. */
 type Samples = Record<string, object[]>
