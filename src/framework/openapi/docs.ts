@@ -1,5 +1,4 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { extname } from 'node:path'
 import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
 import type { onRequestHookHandler } from 'fastify'
@@ -16,16 +15,6 @@ const contentPolicy =
   "default-src 'none'; script-src 'self'; style-src 'self'; " +
   "img-src 'self' data:; connect-src 'self'; base-uri 'none'; " +
   "form-action 'none'; frame-ancestors 'none'"
-
-/** Content-Types by the extensions of files. */
-const contentTypes: Record<string, string> = {
-  '.css': 'text/css',
-  '.html': 'text/html',
-  '.js': 'text/javascript',
-  '.json': 'application/json',
-  '.md': 'text/markdown',
-  '.yaml': 'application/yaml'
-}
 
 interface Options {
   apiDocument: ApiDocument
@@ -44,25 +33,24 @@ interface Options {
 export const docsPage = fp<Options>(
   async (app, { apiDocument, samplesFile, manualFolder, environment }) => {
     const { yaml, json, document } = apiDocument
-    const serve = (url: string, content: string | Buffer, name = url) =>
+    const serve = (url: string, type: string, content: string | Buffer) =>
       app.get(url, (_request, reply) =>
         reply
           .header('content-security-policy', contentPolicy)
-          .type(`${contentTypes[extname(name)]}; charset=utf-8`)
+          .type(`${type}; charset=utf-8`)
           .send(content)
       )
 
     app.get('/', (_request, reply) => reply.redirect('docs/'))
-    serve('/openapi.yaml', yaml)
-    serve('/openapi.json', json)
-    for (const name of ['guide.css', 'guide.js'])
-      serve(`/docs/${name}`, readFile(name, ownFiles))
-    for (const name of manualFolder ? readdirSync(manualFolder) : [])
-      serve(
-        `/docs/${name.replace('.html', '')}`,
-        readFile(name, manualFolder),
-        name
-      )
+    serve('/openapi.yaml', 'application/yaml', yaml)
+    serve('/openapi.json', 'application/json', json)
+    serve('/docs/guide.css', 'text/css', readFile('guide.css'))
+    serve('/docs/guide.js', 'text/javascript', readFile('guide.js'))
+    for (const name of manualFolder ? readdirSync(manualFolder) : []) {
+      const type = name.endsWith('.html') ? 'text/html' : 'text/markdown'
+      const text = readFile(name, manualFolder)
+      serve(`/docs/${name.replace('.html', '')}`, type, text)
+    }
 
     const title = `${document.info.title} · ${environment}`
     const pageDocument = documentOfPage(apiDocument, samplesFile)
@@ -83,15 +71,12 @@ export const docsPage = fp<Options>(
   { name: 'docs-page' }
 )
 
-/** The files of the pages that are ours. */
-const ownFiles = new URL('docs/', import.meta.url)
-
-const readFile = (name: string, folder: URL | undefined) =>
+const readFile = (name: string, folder = new URL('docs/', import.meta.url)) =>
   readFileSync(new URL(name, folder), 'utf8')
 
 const themeFile = (filename: string) => ({
   filename,
-  content: readFile(filename, ownFiles)
+  content: readFile(filename)
 })
 
 const uiConfig = {
@@ -124,23 +109,16 @@ const redirectToPage: onRequestHookHandler = ({ url }, reply, done) => {
   reply.redirect(target)
 }
 
-/** The code samples by operationId, as `x-codeSamples` has them. */
-type Samples = Record<string, object[]>
-
 /**
  * The OpenAPI document for Swagger UI, which sends its requests to the first
  * server: with the servers in that order, and the code samples.
  */
-function documentOfPage(
-  { json, servers }: ApiDocument,
-  file: URL | undefined
-): OpenAPIV3.Document {
+function documentOfPage({ json, servers }: ApiDocument, samplesFile?: URL) {
   // `apiDocument.document` would not do: others use it, and it is in the words
   // of OpenAPI 3.0.
   const document = JSON.parse(json) as OpenAPIV3.Document
-  const samples = (
-    file === undefined ? {} : JSON.parse(readFileSync(file, 'utf8'))
-  ) as Samples
+  const text = samplesFile && readFileSync(samplesFile, 'utf8')
+  const samples = JSON.parse(text ?? '{}') as Record<string, object[]>
 
   for (const { id, operation } of operationsOf(document))
     Object.assign(operation, { 'x-codeSamples': samples[id] })

@@ -2,16 +2,12 @@
 
 // A phone needs it, and Swagger UI's page has none.
 const viewport = document.createElement('meta')
-viewport.name = 'viewport'
-viewport.content = 'width=device-width'
+Object.assign(viewport, { name: 'viewport', content: 'width=device-width' })
 document.head.append(viewport)
 
 // Swagger UI has a dark mode, which it would leave to a button.
-const darkScheme = matchMedia('(prefers-color-scheme: dark)')
-const followScheme = () =>
-  document.documentElement.classList.toggle('dark-mode', darkScheme.matches)
-darkScheme.addEventListener('change', followScheme)
-followScheme()
+const { matches: isDark } = matchMedia('(prefers-color-scheme: dark)')
+document.documentElement.classList.toggle('dark-mode', isDark)
 
 // Swagger UI adds an entry to the history for each operation that opens, and
 // for each link two. Without them, Back leaves the page.
@@ -32,14 +28,11 @@ const links = () => ({
 const ownAddress = () => {
   const updateSpec = (original) => (json) => {
     // The path of every deployment, then the first server of openapi.yaml.
-    const [own, production = own] = JSON.parse(json).servers
-    const here = new URL(`..${own.url}`, location).href
-    const servers = [{ ...own, url: here }]
-    const [from, to] = [production.url, here].map((url) =>
-      url.slice(0, -own.url.length)
-    )
-    const text = JSON.stringify({ ...JSON.parse(json), servers })
-    original(from === '' ? text : text.replaceAll(from, to))
+    const [{ url: path }, production] = JSON.parse(json).servers
+    const here = new URL('..', location).href.slice(0, -1)
+    const text = json.replace(`"url":"${path}"`, `"url":"${here}${path}"`)
+    const there = production?.url.slice(0, -path.length)
+    original(there ? text.replaceAll(there, here) : text)
   }
 
   return { statePlugins: { spec: { wrapActions: { updateSpec } } } }
@@ -57,49 +50,43 @@ function indent(json) {
   }
 }
 
-const components = ({ React: { createElement: h, Fragment }, getSystem }) => {
-  /** As plain text, because Swagger UI would parse JSON. */
-  const responseBody = (Original) => (props) => {
-    const change = /json/.test(props.contentType) && {
-      contentType: 'text/plain',
-      content: indent(props.content)
-    }
-    return h(Original, { ...props, ...change })
-  }
+const components = ({ React: { createElement: h }, getSystem }) => {
+  const change = (propsOf) => (Original) => (props) =>
+    h(Original, { ...props, ...propsOf(props) })
 
   const codeSample = ({ lang, label = lang, source }) => {
     const HighlightCode = getSystem().getComponent('HighlightCode', true)
     const language = lang === 'Shell' ? 'bash' : undefined
-    return h(
-      'details',
-      { key: lang, open: lang === 'Shell' },
-      h('summary', null, label),
-      h(HighlightCode, { language, canCopy: true }, source)
-    )
+    const code = h(HighlightCode, { language, canCopy: true }, source)
+    const isOpen = lang === 'Shell'
+    return h('details', { open: isOpen }, h('summary', null, label), code)
   }
 
-  /** The scope and the code samples of an operation. */
+  /** Shows the scope and the code samples of an operation first. */
   const parameters = (Original) => (props) => {
-    const { 'x-scopes': scopes = [], 'x-codeSamples': samples = [] } =
-      props.operation.toJS()
-    return h(
-      Fragment,
-      null,
-      h(
-        'div',
-        { className: 'samples' },
-        h('p', null, 'Scope: ', h('code', null, scopes.join(' '))),
-        samples.map(codeSample)
-      ),
+    const operation = props.operation.toJS()
+    const scope = `Scope: ${operation['x-scopes'] ?? 'none'}`
+    const samples = operation['x-codeSamples'] ?? []
+    const first = { className: 'samples' }
+    return [
+      h('div', first, h('p', null, scope), ...samples.map(codeSample)),
       h(Original, props)
+    ]
+  }
+
+  const wrapComponents = {
+    parameters,
+    // The link below the title, to the document as it is written.
+    InfoUrl: change(() => ({ url: new URL('../openapi.yaml', location).href })),
+    // As plain text, because Swagger UI would parse JSON.
+    responseBody: change(({ contentType, content }) =>
+      /json/.test(contentType)
+        ? { contentType: 'text/plain', content: indent(content) }
+        : {}
     )
   }
 
-  /** The link below the title, to the OpenAPI document as it is written. */
-  const InfoUrl = (Original) => (props) =>
-    h(Original, { ...props, url: new URL('../openapi.yaml', location).href })
-
-  return { wrapComponents: { InfoUrl, parameters, responseBody } }
+  return { wrapComponents }
 }
 
 // Replaces Swagger UI's standalone preset, whose layout the page does not use.
