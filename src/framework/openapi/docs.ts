@@ -46,6 +46,8 @@ export const docsPage = fp<Options>(
     serve('/openapi.json', 'application/json', json)
     serve('/docs/guide.css', 'text/css', readFile('guide.css'))
     serve('/docs/guide.js', 'text/javascript', readFile('guide.js'))
+    // Swagger UI's is 120 kB for a layout that the page does not use.
+    serve(`/docs/static/${preset}`, 'text/javascript', readFile('page.js'))
     for (const name of manualFolder ? readdirSync(manualFolder) : []) {
       const type = name.endsWith('.html') ? 'text/html' : 'text/markdown'
       const text = readFile(name, manualFolder)
@@ -61,8 +63,7 @@ export const docsPage = fp<Options>(
       uiHooks: { onRequest: redirectToPage },
       theme: {
         title: title.replaceAll('&', '&amp;').replaceAll('<', '&lt;'),
-        css: [themeFile('page.css')],
-        js: [themeFile('page.js')]
+        css: [{ filename: 'page.css', content: readFile('page.css') }]
       },
       staticCSP: contentPolicy,
       transformSpecification: () => pageDocument
@@ -74,10 +75,8 @@ export const docsPage = fp<Options>(
 const readFile = (name: string, folder = new URL('docs/', import.meta.url)) =>
   readFileSync(new URL(name, folder), 'utf8')
 
-const themeFile = (filename: string) => ({
-  filename,
-  content: readFile(filename)
-})
+/** The file of Swagger UI that page.js replaces. */
+const preset = 'swagger-ui-standalone-preset.js'
 
 const uiConfig = {
   // Without the bar for the URL of another document.

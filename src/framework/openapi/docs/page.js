@@ -1,4 +1,4 @@
-// Changes Swagger UI by its plugin API.
+// Changes Swagger UI by its plugin API, in place of its standalone preset.
 
 // A phone needs it, and Swagger UI's page has none.
 const viewport = document.createElement('meta')
@@ -89,5 +89,4 @@ const components = ({ React: { createElement: h }, getSystem }) => {
   return { wrapComponents }
 }
 
-// Replaces Swagger UI's standalone preset, whose layout the page does not use.
 window.SwaggerUIStandalonePreset = [links, ownAddress, components]
