@@ -170,5 +170,6 @@ t.test('no descriptor stays open, even if a client leaves', async (t) => {
     await Promise.all(requests)
   }
 
-  await until(() => descriptors() <= before, 'all descriptors are closed')
+  const areClosed = () => descriptors() <= before
+  t.ok(await until(areClosed, 'all descriptors are closed'))
 })
