@@ -81,6 +81,7 @@ const stale = [
   'generated/operations.ts',
   'generated/json.ts',
   'generated/samples.json',
+  'generated/stubs.ts',
   'docs/clients.md',
   'generated/manual/guide.md',
   'generated/manual/guide.html',
