@@ -79,9 +79,9 @@ const withDogs = (document: string) =>
 const stale = [
   'generated/types.ts',
   'generated/operations.ts',
+  'generated/stubs.ts',
   'generated/json.ts',
   'generated/samples.json',
-  'generated/stubs.ts',
   'docs/clients.md',
   'generated/manual/guide.md',
   'generated/manual/guide.html',
