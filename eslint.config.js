@@ -104,12 +104,11 @@ export default defineConfig(
       globals: {
         URL: 'readonly',
         addEventListener: 'readonly',
-        crypto: 'readonly',
         document: 'readonly',
-        fetch: 'readonly',
         getSelection: 'readonly',
+        history: 'readonly',
         location: 'readonly',
-        sessionStorage: 'readonly',
+        matchMedia: 'readonly',
         window: 'readonly'
       }
     }

@@ -13,9 +13,8 @@ export interface paths {
          * @description Returns all categories in one array, oldest first (by id), including
          *     every category whose creation was acknowledged before this request.
          *
-         *     To avoid downloading an unchanged list, cache the body with its `ETag`,
-         *     and send the tag as `If-None-Match`: a `304` means that your cached copy
-         *     is current. Lists of 1 KiB or more are compressed if
+         *     To avoid downloading an unchanged list, send the `ETag` of your copy as
+         *     `If-None-Match`. Lists of 1 KiB or more are compressed if
          *     `Accept-Encoding` allows `br` or `gzip`.
          *
          *     A list over the limit of the deployment, by default 32 MiB, gets `503`
@@ -48,8 +47,8 @@ export interface paths {
         /**
          * Send a message
          * @description Queues a message. A 202 means that the message is durable and waits for
-         *     its consumer; it does not confirm processing. A deployment may also
-         *     serve this operation at a separate address (see servers).
+         *     its consumer; it does not confirm processing. Some deployments also serve
+         *     this operation at `https://quickstart.petstore.example/v1`.
          */
         post: operations["createMessage"];
         delete?: never;
@@ -71,17 +70,15 @@ export interface paths {
          *     them. With `status`, returns only pets of that status.
          *
          *     If more pets follow, the response has a `Link` header with `rel="next"`
-         *     (RFC 8288). Its target is the next page, relative to the URL of the
-         *     request. The last page has no `Link`. Together, the pages have every pet
-         *     whose creation was acknowledged before the first request.
+         *     (RFC 8288). Together, the pages have every pet whose creation was
+         *     acknowledged before the first request.
          */
         get: operations["listPets"];
         put?: never;
         /**
          * Create a pet
-         * @description Stores a pet and assigns its id. Its category must exist: see
-         *     listCategories. Names are not unique. After a 201, the pet is durable
-         *     and part of later lists, and `Location` is its URL.
+         * @description Stores a pet and assigns its id. Its category must exist. Names are not
+         *     unique. After a 201, the pet is durable and part of later lists.
          */
         post: operations["createPet"];
         delete?: never;
@@ -175,8 +172,7 @@ export interface components {
         Category: {
             /**
              * Format: int64
-             * @description Unique identifier, assigned by the service on creation, up to 2^63-1.
-             *     Parse it as a 64-bit integer if your language has one.
+             * @description Unique, up to 2^63-1
              */
             id: bigint;
             /** @description Category name */
@@ -204,14 +200,14 @@ export interface components {
         Pet: {
             /**
              * Format: int64
-             * @description Unique identifier, assigned by the service on creation, up to 2^63-1
+             * @description Unique, up to 2^63-1
              */
             id: bigint;
             /** @description Name of the pet */
             name: string;
             /**
              * Format: int64
-             * @description The id of its category
+             * @description Its category
              */
             categoryId: bigint;
             /**
@@ -224,15 +220,18 @@ export interface components {
         Order: {
             /**
              * Format: int64
-             * @description Unique identifier, up to 2^63-1
+             * @description Unique, up to 2^63-1
              */
             id: bigint;
             /**
              * Format: int64
-             * @description The id of the ordered pet
+             * @description Id of the pet
              */
             petId: bigint;
-            /** @description Number of pets ordered, at least 1 */
+            /**
+             * Format: int32
+             * @description At least 1
+             */
             quantity: number;
             /**
              * Format: date-time
@@ -254,7 +253,7 @@ export interface components {
              * @description Unique identifier, assigned by the service; a UUID of version 7, so ids sort by time
              */
             id: string;
-            /** @description Text of the message, unchanged */
+            /** @description Text of the message */
             message: string;
             /** @description State of the message, currently always `queued`; more values may follow */
             status: string;
@@ -279,9 +278,12 @@ export interface components {
         Error: {
             /** @description Machine-readable error code; more values may follow */
             code: string;
-            /** @description Human-readable description of the error */
+            /** @description For people; its wording may change */
             message: string;
-            /** @description HTTP status code of the response */
+            /**
+             * Format: int32
+             * @description The HTTP status
+             */
             status: number;
         };
     };
@@ -289,25 +291,14 @@ export interface components {
         /** @description Your cached copy is current */
         NotModified: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                RateLimit: components["headers"]["RateLimit"];
-                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                 ETag: components["headers"]["ListETag"];
-                "Cache-Control": components["headers"]["ListCacheControl"];
-                Vary: components["headers"]["ListVary"];
                 [name: string]: unknown;
             };
             content?: never;
         };
-        /**
-         * @description The body, its Content-Type, the Idempotency-Key, a query parameter or a
-         *     precondition breaks a rule, which the message names
-         */
+        /** @description The body or a header breaks a rule, which the message names */
         BadRequest: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                RateLimit: components["headers"]["RateLimit"];
-                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                 [name: string]: unknown;
             };
             content: {
@@ -317,9 +308,6 @@ export interface components {
         /** @description The request has a query parameter, a body or a precondition, which the operation does not accept */
         UnexpectedInput: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                RateLimit: components["headers"]["RateLimit"];
-                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                 [name: string]: unknown;
             };
             content: {
@@ -327,15 +315,11 @@ export interface components {
             };
         };
         /**
-         * @description The id is not a positive 64-bit integer, or has leading zeros, or the
-         *     request has a query parameter, a body or a precondition, which the
-         *     operation does not accept
+         * @description The id is not an integer from 1 to 2^63-1, or the request has a query
+         *     parameter, a body or a precondition, which the operation does not accept
          */
         InvalidId: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                RateLimit: components["headers"]["RateLimit"];
-                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                 [name: string]: unknown;
             };
             content: {
@@ -345,9 +329,6 @@ export interface components {
         /** @description The API key is missing or invalid */
         Unauthorized: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                RateLimit: components["headers"]["RateLimit"];
-                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                 "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
                 [name: string]: unknown;
             };
@@ -361,9 +342,6 @@ export interface components {
          */
         Forbidden: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                RateLimit: components["headers"]["RateLimit"];
-                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                 "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
                 [name: string]: unknown;
             };
@@ -374,9 +352,6 @@ export interface components {
         /** @description Another request with this Idempotency-Key is still in progress; retry with the same key and body */
         IdempotencyKeyInUse: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                RateLimit: components["headers"]["RateLimit"];
-                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                 "Retry-After": components["headers"]["RetryAfter"];
                 [name: string]: unknown;
             };
@@ -387,9 +362,6 @@ export interface components {
         /** @description The body is larger than this deployment accepts */
         PayloadTooLarge: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                RateLimit: components["headers"]["RateLimit"];
-                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                 [name: string]: unknown;
             };
             content: {
@@ -399,24 +371,15 @@ export interface components {
         /** @description This Idempotency-Key was used with another body */
         IdempotencyKeyReused: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                RateLimit: components["headers"]["RateLimit"];
-                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                 [name: string]: unknown;
             };
             content: {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /**
-         * @description Too many requests with one key, or without a valid key from one
-         *     address. The headers show the limit and when to retry.
-         */
+        /** @description Too many requests with one key, or without one from one address */
         TooManyRequests: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                RateLimit: components["headers"]["RateLimit"];
-                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                 "Retry-After": components["headers"]["RetryAfter"];
                 [name: string]: unknown;
             };
@@ -427,9 +390,6 @@ export interface components {
         /** @description A fault of the service */
         InternalError: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                RateLimit: components["headers"]["RateLimit"];
-                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                 "X-Should-Retry": components["headers"]["ShouldRetry"];
                 [name: string]: unknown;
             };
@@ -444,9 +404,6 @@ export interface components {
          */
         Unavailable: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                RateLimit: components["headers"]["RateLimit"];
-                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                 "Retry-After": components["headers"]["RetryAfter"];
                 [name: string]: unknown;
             };
@@ -462,9 +419,6 @@ export interface components {
          */
         UnavailableOrOutcomeUnknown: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                RateLimit: components["headers"]["RateLimit"];
-                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                 "Retry-After": components["headers"]["RetryAfter"];
                 "X-Should-Retry": components["headers"]["ShouldRetry"];
                 [name: string]: unknown;
@@ -483,10 +437,7 @@ export interface components {
          *     a key. Keys belong to an API key and its rotations, and to one operation.
          */
         IdempotencyKey: string;
-        /**
-         * @description Comma-separated `ETag` values of cached lists, or `*` (RFC 9110,
-         *     section 13.1.2). The comparison ignores `W/`.
-         */
+        /** @description The `ETag` of your copy, or several, or `*` (RFC 9110, section 13.1.2) */
         IfNoneMatch: string;
     };
     requestBodies: never;
@@ -498,9 +449,8 @@ export interface components {
          */
         RequestId: string;
         /**
-         * @description Challenge (RFC 6750): with `error="invalid_token"` in a 401 if a key was
-         *     sent, and with `error="insufficient_scope"` and the needed `scope` in a
-         *     403
+         * @description Challenge (RFC 6750), with `error="invalid_token"` if a key was sent; in
+         *     a 403 with `error="insufficient_scope"` and the needed `scope`
          * @example Bearer realm="pet-categories"
          */
         WwwAuthenticate: string;
@@ -516,31 +466,26 @@ export interface components {
          *     generated SDKs obey this header. Absent otherwise.
          * @example false
          */
-        ShouldRetry: string;
+        ShouldRetry: boolean;
         /**
-         * @description `true` if an earlier request with this Idempotency-Key created what the
-         *     response shows. Absent otherwise.
+         * @description Present and true if an earlier request with this key created it
          * @example true
          */
-        IdempotentReplayed: string;
+        Replayed: boolean;
         /**
-         * @description What remains of the limit in RateLimit-Policy: `r` requests in the next `t`
-         *     seconds (draft-ietf-httpapi-ratelimit-headers). Absent if the
-         *     deployment has no such limit.
+         * @description What remains of the limit: `r` requests in the next `t` seconds
+         *     (draft-ietf-httpapi-ratelimit-headers)
          * @example "key";r=59999;t=60
          */
         RateLimit: string;
         /**
-         * @description Limit that the request counts against: `q` requests in `w` seconds, per
-         *     API key (`"key"`), or per address for requests without a valid one
-         *     (`"rejected"`). Absent if the deployment has no such limit. Each replica
-         *     counts separately, so a deployment may allow more.
+         * @description The limit of each replica: `q` requests in `w` seconds, per API key
+         *     (`"key"`), or per address without a valid one (`"rejected"`)
          * @example "key";q=60000;w=60
          */
         RateLimitPolicy: string;
         /**
-         * @description The next page (RFC 8288), relative to the URL of the request. Absent
-         *     from the last page.
+         * @description The next page (RFC 8288), as a relative URL; absent from the last page
          * @example <?limit=20&cursor=MjA>; rel="next"
          */
         NextPage: string;
@@ -560,8 +505,7 @@ export interface components {
          */
         Sunset: string;
         /**
-         * @description The operation to use instead (RFC 5829), relative to the URL of the
-         *     request
+         * @description The operation to use instead (RFC 5829), as a relative URL
          * @example <../pets>; rel="successor-version"
          */
         Successor: string;
@@ -570,16 +514,6 @@ export interface components {
          * @example W/"k7kVvJ8Uq0m2cD1wq5r8n3oYtB4xSgZlE6hPfAaTjLw"
          */
         ListETag: string;
-        /**
-         * @description Clients may cache the list, but must revalidate it with If-None-Match before each use
-         * @example private, no-cache
-         */
-        ListCacheControl: string;
-        /**
-         * @description Request headers that the response depends on
-         * @example Authorization, Accept-Encoding, Origin
-         */
-        ListVary: string;
     };
     pathItems: never;
 }
@@ -589,10 +523,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /**
-                 * @description Comma-separated `ETag` values of cached lists, or `*` (RFC 9110,
-                 *     section 13.1.2). The comparison ignores `W/`.
-                 */
+                /** @description The `ETag` of your copy, or several, or `*` (RFC 9110, section 13.1.2) */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
             };
             path?: never;
@@ -607,8 +538,6 @@ export interface operations {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     ETag: components["headers"]["ListETag"];
-                    "Cache-Control": components["headers"]["ListCacheControl"];
-                    Vary: components["headers"]["ListVary"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -640,7 +569,6 @@ export interface operations {
             path?: never;
             cookie?: never;
         };
-        /** @description The category to create */
         requestBody: {
             content: {
                 "application/json": components["schemas"]["NewCategory"];
@@ -653,7 +581,7 @@ export interface operations {
                     "X-Request-Id": components["headers"]["RequestId"];
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                    "Idempotent-Replayed": components["headers"]["Replayed"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -687,7 +615,6 @@ export interface operations {
             path?: never;
             cookie?: never;
         };
-        /** @description The message to send */
         requestBody: {
             content: {
                 "application/json": components["schemas"]["NewMessage"];
@@ -700,7 +627,7 @@ export interface operations {
                     "X-Request-Id": components["headers"]["RequestId"];
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                    "Idempotent-Replayed": components["headers"]["Replayed"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -726,8 +653,7 @@ export interface operations {
                 /** @description Return only pets of this status; omit it for pets of any status */
                 status?: "available" | "pending" | "sold";
                 /**
-                 * @description Where the page starts, from the `Link` header of the previous
-                 *     page; omit it for the first page. The format of a cursor may change:
+                 * @description From the `Link` header of the previous page. The format may change:
                  *     do not build or store one.
                  */
                 cursor?: string;
@@ -751,12 +677,9 @@ export interface operations {
                     "application/json": components["schemas"]["Pet"][];
                 };
             };
-            /** @description A query parameter breaks a rule, which the message names, or the request has a body */
+            /** @description A query parameter breaks a rule, which the message names */
             400: {
                 headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -786,7 +709,6 @@ export interface operations {
             path?: never;
             cookie?: never;
         };
-        /** @description The pet to create */
         requestBody: {
             content: {
                 "application/json": components["schemas"]["NewPet"];
@@ -800,7 +722,7 @@ export interface operations {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     Location: components["headers"]["Location"];
-                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                    "Idempotent-Replayed": components["headers"]["Replayed"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -851,9 +773,6 @@ export interface operations {
             /** @description There is no such pet */
             404: {
                 headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     Link: components["headers"]["Successor"];
@@ -872,10 +791,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /**
-                 * @description Comma-separated `ETag` values of cached lists, or `*` (RFC 9110,
-                 *     section 13.1.2). The comparison ignores `W/`.
-                 */
+                /** @description The `ETag` of your copy, or several, or `*` (RFC 9110, section 13.1.2) */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
             };
             path?: never;
@@ -890,8 +806,6 @@ export interface operations {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     ETag: components["headers"]["ListETag"];
-                    "Cache-Control": components["headers"]["ListCacheControl"];
-                    Vary: components["headers"]["ListVary"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -935,9 +849,6 @@ export interface operations {
             /** @description There is no such order; it may already have been cancelled */
             404: {
                 headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -947,9 +858,6 @@ export interface operations {
             /** @description The order can no longer be cancelled */
             409: {
                 headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     [name: string]: unknown;
                 };
                 content: {

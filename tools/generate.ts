@@ -87,15 +87,31 @@ ${operations.map(member).join('')}}
 `
 }
 
+/** generated/stubs.ts: what responds for each operation at first. */
+function stubsFile(operations: ApiOperation[], root: string): string {
+  const member = ({ id }: ApiOperation) => `  ${id}: notImplemented`
+
+  return `${header}import { notImplemented } from '${root}/src/framework/openapi/handler.ts'
+import type { OperationHandlers } from './operations.ts'
+
+/** Respond with 501 until src/handlers has the handler of the operation. */
+export const stubs: OperationHandlers = {
+${operations.map(member).join(',\n')}
+}
+`
+}
+
 /** The files of a document, in a folder. */
 async function filesOf(file: string, folder: string): Promise<Files> {
   const types = await typesFile(read(file))
   const root = path.relative(folder, '.')
   const apiDocument = readApiDocument(file)
+  const { operations } = apiDocument
 
   return {
     [`${folder}/types.ts`]: types,
-    [`${folder}/operations.ts`]: operationsFile(apiDocument.operations, root),
+    [`${folder}/operations.ts`]: operationsFile(operations, root),
+    [`${folder}/stubs.ts`]: stubsFile(operations, root),
     [`${folder}/json.ts`]: rowJsonFile(apiDocument, root),
     [`${folder}/columns.ts`]: bodyColumnsFile(apiDocument, root)
   }

@@ -1,5 +1,6 @@
 import { apiKeyPrefix, realm, serviceName } from '../../generated/names.ts'
 import type { OperationHandlers } from '../../generated/operations.ts'
+import { stubs } from '../../generated/stubs.ts'
 import type { Api } from '../framework/api.ts'
 import type { ResponseBuffers } from '../framework/reads/response-buffers.ts'
 import type { Database } from '../framework/postgres/database.ts'
@@ -20,8 +21,8 @@ export const api: Api = {
 }
 
 /**
- * Operations without a handler, as a union: they respond with 501. The compiler
- * reports each other operation that has none.
+ * Operations without a handler, as a union: their stubs respond with 501. The
+ * compiler reports each other operation that has none.
  */
 type Unimplemented = never
 
@@ -31,11 +32,13 @@ export type Implemented = Omit<OperationHandlers, Unimplemented>
 function operationHandlers(
   database: Database,
   buffers: ResponseBuffers
-): Implemented {
-  return {
+): OperationHandlers {
+  const implemented: Implemented = {
     ...categoryHandlers(database, buffers),
     ...messageHandlers(database),
     ...orderHandlers(database, buffers),
     ...petHandlers(database, buffers)
   }
+
+  return { ...stubs, ...implemented }
 }

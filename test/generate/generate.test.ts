@@ -79,6 +79,7 @@ const withDogs = (document: string) =>
 const stale = [
   'generated/types.ts',
   'generated/operations.ts',
+  'generated/stubs.ts',
   'generated/json.ts',
   'generated/samples.json',
   'docs/clients.md',

@@ -24,7 +24,11 @@ const generalHeaders = [
   'date',
   'cache-control',
   'content-security-policy',
-  'x-content-type-options'
+  'ratelimit',
+  'ratelimit-policy',
+  'vary',
+  'x-content-type-options',
+  'x-request-id'
 ]
 
 /** The operations, in the order of the OpenAPI document. */

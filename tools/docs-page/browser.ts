@@ -18,7 +18,7 @@ const args = [
   '--host-resolver-rules=MAP *.test 127.0.0.1'
 ]
 
-export const desktop = { viewport: { width: 1400, height: 1000 } }
+export const desktop = { viewport: { width: 1440, height: 900 } }
 export const phone = {
   viewport: { width: 390, height: 844 },
   isMobile: true,
@@ -55,12 +55,13 @@ export async function openDocs(
   })
   page.on('pageerror', (error) => faults.push(error.message))
   page.on('requestfailed', (request) => {
-    // Chromium reports each HEAD whose response is not read, of status 200 too.
-    if (request.method() !== 'HEAD') faults.push(`failed: ${request.url()}`)
+    // A navigation aborts what it does not need any more.
+    if (request.failure()?.errorText !== 'net::ERR_ABORTED')
+      faults.push(`failed: ${request.url()}`)
   })
   page.on('request', (request) => {
     const { origin, protocol } = new URL(request.url())
-    if (origin !== url && protocol !== 'data:')
+    if (origin !== new URL(url).origin && protocol !== 'data:')
       faults.push(`other host: ${request.url()}`)
   })
   await page.goto(`${url}/docs`)
@@ -73,24 +74,29 @@ export async function openDocs(
 export const operation = (page: Page, id: string) =>
   page.locator(`.opblock[id$="-${id}"]`)
 
-/** Opens the block of an operation and returns it. */
-export async function openOperation(page: Page, id: string) {
+/** Waits until an operation is open. Returns its block. */
+export async function isOpen(page: Page, id: string) {
   const block = operation(page, id)
-  await block.locator('.opblock-summary-control').click()
-  await block.locator('.responses-table').waitFor()
+  await block.locator('.responses-table').first().waitFor()
   return block
 }
 
-/** Opens the details of all responses of the open operations. */
-export const openDetails = (page: Page) =>
+/** Opens the block of an operation and returns it. */
+export async function openOperation(page: Page, id: string) {
+  await operation(page, id).locator('.opblock-summary-control').click()
+  return isOpen(page, id)
+}
+
+/** Opens the code samples of the open operations. */
+export const openSamples = (page: Page) =>
   page.locator('details').evaluateAll((all) => {
     for (const details of all) details.setAttribute('open', '')
   })
 
 /** Opens an operation for Try it out. */
 export async function tryOut(page: Page, id: string): Promise<void> {
-  await openOperation(page, id)
-  await operation(page, id).getByRole('button', { name: 'Try it out' }).click()
+  const block = await openOperation(page, id)
+  await block.getByRole('button', { name: 'Try it out' }).click()
 }
 
 /**
@@ -99,21 +105,17 @@ export async function tryOut(page: Page, id: string): Promise<void> {
  */
 export async function execute(page: Page, id: string, body?: string) {
   const block = operation(page, id)
-  if (body !== undefined)
-    await block.getByRole('textbox', { name: 'Request body' }).fill(body)
+  if (body !== undefined) await block.locator('textarea').fill(body)
   const apiResponse = page.waitForResponse((response) =>
     response.url().includes('/v1/')
   )
-  const executeButton = block.getByRole('button', { name: 'Execute' })
-  await executeButton.click()
+  await block.getByRole('button', { name: 'Execute' }).click()
   // The page displays the previous response until this one arrives.
   const requestId = (await apiResponse).headers()['x-request-id'] ?? ''
   const response = block.locator('.live-responses-table tbody tr', {
     hasText: requestId
   })
   await response.waitFor()
-  // It is disabled until the response is displayed.
-  await executeButton.and(page.locator(':enabled')).waitFor()
 
   return {
     status: await response.locator('.response-col_status').innerText(),
@@ -121,19 +123,12 @@ export async function execute(page: Page, id: string, body?: string) {
   }
 }
 
-/** Enters a key in the Authorize dialog, which stays open. */
-export async function enterKey(page: Page, key: string) {
-  await page.locator('.schemes .authorize').first().click()
-  const dialog = page.getByRole('dialog')
-  await dialog.getByLabel('Value').fill(key)
-  await dialog.getByRole('button', { name: 'Authorize' }).click()
-  return dialog
-}
-
-/** Enters a valid key, and closes the dialog. */
+/** Enters a key in the Authorize dialog. */
 export async function authorize(page: Page, key: string): Promise<void> {
-  const dialog = await enterKey(page, key)
-  await dialog.getByText('Authorized').waitFor()
+  await page.locator('.schemes .authorize').click()
+  const dialog = page.locator('.modal-ux')
+  await dialog.getByLabel('Value').fill(key)
+  await dialog.getByText('Authorize', { exact: true }).click()
   await dialog.locator('.btn-done').click()
 }
 
@@ -163,8 +158,15 @@ const waitForTransitions = (page: Page) =>
     await Promise.allSettled(transitions.map(({ finished }) => finished))
   })
 
-/** Returns all violations that axe finds on the page in its present state. */
-export async function violations(page: Page): Promise<string[]> {
+/**
+ * Returns the violations that axe finds on the page in its present state.
+ *
+ * @param exceptions rules that the page may violate
+ */
+export async function violations(
+  page: Page,
+  exceptions: string[] = []
+): Promise<string[]> {
   await waitForTransitions(page)
   // The debugger is exempt from the page's content security policy.
   await page.evaluate(axe.source)
@@ -172,7 +174,9 @@ export async function violations(page: Page): Promise<string[]> {
     `axe.run(${JSON.stringify(rules)})`
   )
 
-  return results.violations.flatMap(({ id, nodes }) =>
-    nodes.map(({ target }) => `${id}: ${target.join(' ')}`)
-  )
+  return results.violations
+    .filter(({ id }) => !exceptions.includes(id))
+    .flatMap(({ id, nodes }) =>
+      nodes.map(({ target }) => `${id}: ${target.join(' ')}`)
+    )
 }

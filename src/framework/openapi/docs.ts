@@ -1,17 +1,14 @@
-import { readdirSync, readFileSync } from 'node:fs'
-import { extname } from 'node:path'
+import { readFileSync } from 'node:fs'
 import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
-import type { FastifyReply, FastifyRequest, RouteHandler } from 'fastify'
+import type { onRequestHookHandler } from 'fastify'
 import fp from 'fastify-plugin'
 import type { OpenAPIV3 } from 'openapi-types'
-import { CachedBody } from '../http/cached-body.ts'
-import { docsHtml } from './docs-html.ts'
 import { type ApiDocument, operationsOf } from './document.ts'
 import { manualFiles } from './manual.ts'
 
 /**
- * The Content-Security-Policy of the page. It allows scripts, styles, images
+ * The Content-Security-Policy of the pages. It allows scripts, styles, images
  * and connections of this origin only. It does not upgrade to HTTPS, which a
  * local deployment lacks.
  */
@@ -19,41 +16,6 @@ const contentPolicy =
   "default-src 'none'; script-src 'self'; style-src 'self'; " +
   "img-src 'self' data:; connect-src 'self'; base-uri 'none'; " +
   "form-action 'none'; frame-ancestors 'none'"
-
-/** Content-Types by the extensions of files. */
-const contentTypes: Record<string, string> = {
-  '.css': 'text/css',
-  '.html': 'text/html',
-  '.js': 'text/javascript',
-  '.json': 'application/json',
-  '.md': 'text/markdown',
-  '.png': 'image/png',
-  '.yaml': 'application/yaml'
-}
-const typeOf = (name: string) => `${contentTypes[extname(name)]}; charset=utf-8`
-
-/** Makes the handler of a file, which browsers and proxies may cache. */
-function fileHandler(name: string, content: string | Buffer) {
-  const body = new CachedBody(content)
-
-  return async ({ headers }: FastifyRequest, reply: FastifyReply) => {
-    reply.header('cache-control', 'public, no-cache')
-    const bytes = await body.negotiate(headers, reply)
-    if (bytes === undefined) return reply.code(304).send()
-
-    return reply.type(typeOf(name)).send(bytes)
-  }
-}
-
-/** The files of the pages that are ours. */
-const ownFiles = new URL('docs/', import.meta.url)
-
-/** The files of @fastify/swagger-ui that the page loads. */
-const swaggerUiFiles = [
-  'swagger-ui.css',
-  'swagger-ui-bundle.js',
-  'favicon-32x32.png'
-]
 
 interface Options {
   apiDocument: ApiDocument
@@ -65,102 +27,100 @@ interface Options {
 }
 
 /**
- * Serves Swagger UI at /docs, changed by docs/page.js and docs/page.css, and
- * the manual beside it, such as /docs/guide. Serves the OpenAPI document byte
- * for byte at /openapi.yaml, and as JSON at /openapi.json.
+ * Serves Swagger UI at /docs/, and the manual beside it, such as /docs/guide.
+ * Serves the OpenAPI document byte for byte at /openapi.yaml, and as JSON at
+ * /openapi.json.
  */
 export const docsPage = fp<Options>(
   async (app, { apiDocument, samplesFile, manualRoot, environment }) => {
-    const { yaml, json, document, examplePath } = apiDocument
+    const { yaml, json, document } = apiDocument
+    const serve = (url: string, type: string, content: string | Buffer) =>
+      app.get(url, (_request, reply) =>
+        reply
+          .header('content-security-policy', contentPolicy)
+          .type(`${type}; charset=utf-8`)
+          .send(content)
+      )
+
+    app.get('/', (_request, reply) => reply.redirect('docs/'))
+    serve('/openapi.yaml', 'application/yaml', yaml)
+    serve('/openapi.json', 'application/json', json)
+    serve('/docs/guide.css', 'text/css', readFile('guide.css'))
+    serve('/docs/guide.js', 'text/javascript', readFile('guide.js'))
+    // Swagger UI's is 120 kB for a layout that the page does not use.
+    serve(`/docs/static/${preset}`, 'text/javascript', readFile('page.js'))
     const manual = manualRoot
       ? manualFiles(manualRoot, document.info.title)
       : []
-    const files = [...readFiles(ownFiles), ...manual]
-    const names = files.map(({ name }) => name)
-    const html = docsHtml(document, environment, names)
-    const page = fileHandler('docs.html', html)
-    const yamlFile = fileHandler('openapi.yaml', yaml)
-    const spec = JSON.stringify(documentOfPage(apiDocument, samplesFile))
-    const assets = new Map(
-      swaggerUiFiles.map((name) => [name, fileHandler(name, readAsset(name))])
-    )
-    // Those of @fastify/swagger-ui would neither compress a file, nor close one
-    // whose client leaves.
-    const handlers: Record<string, RouteHandler> = {
-      '/docs': page,
-      '/docs/': page,
-      '/docs/json': fileHandler('docs.json', spec),
-      '/docs/yaml': yamlFile,
-      '/docs/static/*': (request, reply) => {
-        const { '*': name } = request.params as { '*': string }
-        return assets.get(name)?.(request, reply) ?? reply.callNotFound()
-      }
+    for (const { name, text } of manual) {
+      const type = name.endsWith('.html') ? 'text/html' : 'text/markdown'
+      serve(`/docs/${name.replace('.html', '')}`, type, text)
     }
 
-    app.get('/', (_request, reply) => reply.redirect('docs'))
-    app.get('/openapi.yaml', yamlFile)
-    app.get('/openapi.json', fileHandler('openapi.json', json))
-
+    const title = `${document.info.title} · ${environment}`
+    const pageDocument = documentOfPage(apiDocument, samplesFile)
     await app.register(swagger, { mode: 'static', specification: { document } })
-    await app.register(async (scope) => {
-      scope.addHook('onRoute', (route) => {
-        route.handler = handlers[route.url] ?? route.handler
-      })
-      scope.addHook('onRequest', (_request, reply, done) => {
-        reply.header('content-security-policy', contentPolicy)
-        done()
-      })
-      for (const { name, text } of files)
-        scope.get(`/docs/${name.replace('.html', '')}`, fileHandler(name, text))
-
-      await scope.register(swaggerUi, {
-        routePrefix: '/docs',
-        uiConfig: uiConfig(examplePath)
-      })
+    await app.register(swaggerUi, {
+      routePrefix: '/docs',
+      uiConfig,
+      uiHooks: { onRequest: redirectToPage },
+      theme: {
+        title: title.replaceAll('&', '&amp;').replaceAll('<', '&lt;'),
+        css: [{ filename: 'page.css', content: readFile('page.css') }]
+      },
+      staticCSP: contentPolicy,
+      transformSpecification: () => pageDocument
     })
   },
   { name: 'docs-page' }
 )
 
-const uiConfig = (examplePath: string) => ({
+const readFile = (name: string) =>
+  readFileSync(new URL(`docs/${name}`, import.meta.url), 'utf8')
+
+/** The file of Swagger UI that page.js replaces. */
+const preset = 'swagger-ui-standalone-preset.js'
+
+const uiConfig = {
+  // Without the bar for the URL of another document.
   layout: 'BaseLayout',
-  showExtensions: true,
   // Shows the limits of parameters.
   showCommonExtensions: true,
   // Clients and texts call operations by it.
-  displayOperationId: true,
-  // Swagger UI ignores it: page.js tries a key there.
-  examplePath
-})
+  displayOperationId: true
+}
 
-const readFiles = (folder: URL) =>
-  readdirSync(folder).map((name) => ({
-    name,
-    text: readFileSync(new URL(name, folder), 'utf8')
-  }))
+/** Targets by paths, relative because a proxy may strip a prefix. */
+const redirects: Record<string, string> = {
+  '/docs': 'docs/',
+  // With a query, such as ?from=mail.
+  '/docs/': './',
+  '/docs/static/index.html': '../',
+  // Swagger UI would write the document in words of its choice.
+  '/docs/yaml': '../openapi.yaml'
+}
 
-const readAsset = (name: string) =>
-  readFileSync(
-    new URL(import.meta.resolve(`@fastify/swagger-ui/static/${name}`))
-  )
+/**
+ * Leads to the page at the only URL from which Swagger UI finds its files
+ * behind any proxy.
+ */
+const redirectToPage: onRequestHookHandler = ({ url }, reply, done) => {
+  const target = redirects[url.replace(/\?.*/, '')]
+  if (url === '/docs/' || target === undefined) return done()
 
-/** The code samples by operationId, as `x-codeSamples` has them. */
-type Samples = Record<string, object[]>
+  reply.redirect(target)
+}
 
 /**
  * The OpenAPI document for Swagger UI, which sends its requests to the first
  * server: with the servers in that order, and the code samples.
  */
-function documentOfPage(
-  { json, servers }: ApiDocument,
-  file: URL | undefined
-): OpenAPIV3.Document {
+function documentOfPage({ json, servers }: ApiDocument, samplesFile?: URL) {
   // `apiDocument.document` would not do: others use it, and it is in the words
   // of OpenAPI 3.0.
   const document = JSON.parse(json) as OpenAPIV3.Document
-  const samples = (
-    file === undefined ? {} : JSON.parse(readFileSync(file, 'utf8'))
-  ) as Samples
+  const text = samplesFile && readFileSync(samplesFile, 'utf8')
+  const samples = JSON.parse(text ?? '{}') as Record<string, object[]>
 
   for (const { id, operation } of operationsOf(document))
     Object.assign(operation, { 'x-codeSamples': samples[id] })

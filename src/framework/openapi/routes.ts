@@ -7,7 +7,7 @@ import type {
 } from 'fastify'
 import fp from 'fastify-plugin'
 import glue, { type FastifyOpenapiGlueOptions } from 'fastify-openapi-glue'
-import { badRequest, HttpError } from '../errors.ts'
+import { badRequest } from '../errors.ts'
 import { acceptJson, rejectBody, requireBody } from './json-body.ts'
 import type { ApiDocument, ApiOperation } from './document.ts'
 import { validatorCompiler } from './validation.ts'
@@ -18,9 +18,8 @@ type OperationResolver =
 interface Options {
   apiDocument: ApiDocument
   /**
-   * The handlers by operationId; an operation without one responds with 501.
-   * Their types are in generated/operations.ts, which this folder must not
-   * import.
+   * The handlers by operationId. Their types are in generated/operations.ts,
+   * which this folder must not import.
    */
   handlers: object
   /**
@@ -39,15 +38,15 @@ interface Options {
  * - Rejection of a missing body: glue ignores that it is required.
  * - Rejection of a body where the operation has none.
  * - The headers of a deprecation.
- * - A 501 for an operation without a handler.
- * - A start that fails if an operation has no hook for its security scheme,
- *   because it would be open, or no scopes, because every API key could use it.
+ * - A start that fails if an operation has no handler, no hook for its security
+ *   scheme, because it would be open, or no scopes, because every API key could
+ *   use it.
  *
  * Also, glue ignores `servers`, so their path is its option `prefix`. Headers
  * are matched in lower case by validation.ts.
  *
- * @throws (at start) when an operation needs an API key but no scope, or a
- *   security scheme has no hook
+ * @throws (at start) when an operation has no handler, or needs an API key but
+ *   no scope, or a security scheme has no hook
  */
 export const operationRoutes = fp<Options>(
   async (app, { apiDocument, handlers, securityHooks }) => {
@@ -61,7 +60,9 @@ export const operationRoutes = fp<Options>(
     )
     const routes = new Map<string, object>()
     for (const operation of apiDocument.operations) {
-      const handler = handlersById.get(operation.id) ?? notImplemented
+      const handler = handlersById.get(operation.id)
+      if (handler === undefined)
+        throw new Error(`The operation ${operation.id} has no handler`)
       routes.set(operation.id, {
         handler,
         onRequest: [
@@ -96,14 +97,6 @@ const rejectNul: preValidationHookHandler = ({ url }, _reply, done) =>
   done(
     url.includes('%00') ? badRequest('The URL must not have U+0000') : undefined
   )
-
-function notImplemented(): never {
-  throw new HttpError(
-    501,
-    'not_implemented',
-    'This operation is not implemented yet'
-  )
-}
 
 function hooksOf(
   { id, security, scopes }: ApiOperation,

@@ -1,13 +1,14 @@
-import { readFileSync } from 'node:fs'
-import { brotliDecompressSync } from 'node:zlib'
+import { readdirSync, readFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { parse } from 'yaml'
 import { startService } from '../../support/service.ts'
+import { until } from '../../support/until.ts'
 
 interface Operation {
   operationId: string
-  summary: string
-  tags: string[]
   'x-codeSamples': object[]
 }
 
@@ -20,32 +21,45 @@ interface Document {
 const document = parse(readFileSync('openapi.yaml', 'utf8')) as Document
 const operationsOf = ({ paths }: Document) =>
   Object.values(paths).flatMap((item) => Object.values(item))
-const operations = operationsOf(document)
 
-const { app, url: site } = await startService(t, {
+const {
+  app,
+  url: site,
+  port
+} = await startService(t, {
   config: { ENVIRONMENT: 'staging' }
 })
 
+/** Follows redirects, as a browser does. */
+async function open(path: string) {
+  const response = await fetch(site + path)
+  const body = Buffer.from(await response.arrayBuffer())
+  return {
+    url: response.url.replace(site, ''),
+    headers: response.headers,
+    body
+  }
+}
+
 for (const path of ['/openapi.yaml', '/docs/yaml']) {
   t.test(`${path} is the hand-written file, byte for byte`, async (t) => {
-    const { rawPayload, headers } = await app.inject(path)
-    t.equal(headers['content-type'], 'application/yaml; charset=utf-8')
-    t.same(rawPayload, readFileSync('openapi.yaml'))
+    const { body, headers } = await open(path)
+    t.equal(headers.get('content-type'), 'application/yaml; charset=utf-8')
+    t.same(body, readFileSync('openapi.yaml'))
   })
 }
 
 t.test('/openapi.json is the same document', async (t) => {
   const { body, headers } = await app.inject('/openapi.json')
   t.equal(headers['content-type'], 'application/json; charset=utf-8')
-  t.same(JSON.parse(body), parse(readFileSync('openapi.yaml', 'utf8')))
+  t.same(JSON.parse(body), document)
 })
 
 t.test('the page calls this deployment, and has the samples', async (t) => {
-  const published = (await app.inject('/openapi.json')).json<Document>()
   const ofPage = (await app.inject('/docs/json')).json<Document>()
-  t.match(published.servers[0]?.url, /^https:/, 'the default of clients')
+  t.match(document.servers[0]?.url, /^https:/, 'the default of clients')
   t.equal(ofPage.servers[0]?.url, '/v1', 'the default of the page')
-  t.equal(ofPage.servers.length, published.servers.length)
+  t.equal(ofPage.servers.length, document.servers.length)
 
   const samples = readFileSync('generated/samples.json', 'utf8')
   t.same(
@@ -56,24 +70,13 @@ t.test('the page calls this deployment, and has the samples', async (t) => {
   )
 })
 
-t.test('the HTML of the page lists the operations', async (t) => {
-  const { body } = await app.inject('/docs')
-  const [, list = ''] =
-    /<nav aria-label="List of operations">([^]*)<\/nav>/.exec(body) ?? []
-  t.equal(list.match(/<a href="#\//g)?.length, operations.length)
-  for (const { operationId, summary, tags } of operations) {
-    t.match(list, `<a href="#/${tags[0]}/${operationId}"><b>`)
-    t.match(list, `</b> ${summary}`)
-  }
-})
-
 t.test('nothing depends on Host', async (t) => {
-  for (const path of ['/docs', '/docs/guide', '/docs/guide.md', '/docs/json']) {
+  for (const path of ['/docs/', '/docs/guide', '/docs/json']) {
     const [one, other] = await Promise.all([
       app.inject(`http://pets.test:81${path}`),
       app.inject(path)
     ])
-    t.equal(one.headers.etag, other.headers.etag, path)
+    t.equal(one.body, other.body, path)
   }
 })
 
@@ -86,19 +89,42 @@ t.test(
   }
 )
 
-/** What the page loads or links to here, as paths. */
+const arrivals = [
+  '/',
+  '/docs',
+  '/docs?from=mail',
+  '/docs/?from=mail',
+  '/docs/static/index.html'
+]
+
+for (const path of arrivals) {
+  t.test(`${path} leads to the page, behind any prefix`, async (t) => {
+    t.equal((await open(path)).url, '/docs/')
+    for (let next = path; next !== '/docs/';) {
+      const { location } = (await app.inject(next)).headers
+      t.notMatch(location, /^(\/|http)/, next)
+      next = new URL(String(location), site + next).pathname
+    }
+  })
+}
+
+t.test('the title of the page has the environment', async (t) => {
+  const { body } = await open('/docs/')
+  t.match(String(body), `<title>${document.info.title} · staging</title>`)
+})
+
+/** What a page loads or links to here, as paths. */
 async function filesOf(page: string): Promise<Set<string>> {
   const { body } = await app.inject(page)
-  const here = `http://localhost${page}`
   const urls = Array.from(
     body.matchAll(/(?:href|src)="([^"]+)"/g),
-    ([, file]) => new URL(String(file), here)
+    ([, file]) => new URL(String(file), site + page)
   )
-  const own = urls.filter(({ hostname }) => hostname === 'localhost')
+  const own = urls.filter(({ origin }) => origin === site)
   return new Set(own.map(({ pathname }) => pathname))
 }
 
-for (const page of ['/docs', '/docs/', '/docs/guide', '/docs/changelog']) {
+for (const page of ['/docs/', '/docs/guide', '/docs/changelog']) {
   t.test(`${page} loads its own files, without HTTPS`, async (t) => {
     const { headers } = await app.inject(page)
     const policy = String(headers['content-security-policy'])
@@ -107,56 +133,43 @@ for (const page of ['/docs', '/docs/', '/docs/guide', '/docs/changelog']) {
     t.notMatch(policy, /upgrade-insecure-requests|https?:|unsafe|sha256/)
 
     let size = 0
-    for (const url of [...(await filesOf(page)), '/docs/json']) {
-      const response = await app.inject({
-        url,
-        headers: { 'accept-encoding': 'br' }
-      })
-      t.equal(response.statusCode, 200, url)
-      size += response.rawPayload.length
+    for (const file of [...(await filesOf(page)), '/docs/json']) {
+      const { body } = await open(file)
+      t.ok(body.length > 0, file)
+      // About as a proxy compresses.
+      size += gzipSync(body, { level: 1 }).length
     }
-    t.ok(size <= 700_000, `${size} bytes`)
+    t.ok(size <= 850_000, `${size} bytes`)
   })
 }
 
-t.test('/ leads to the page, which shows its environment', async (t) => {
-  const page = await fetch(site)
-  t.equal(page.url, `${site}/docs`)
-  t.match(await page.text(), `<title>${document.info.title} · staging</title>`)
-})
-
-t.test('a file of the page is compressed, and not sent twice', async (t) => {
-  const url = '/docs/static/swagger-ui-bundle.js'
-  const file = readFileSync(
-    'node_modules/@fastify/swagger-ui/static/swagger-ui-bundle.js'
-  )
-  const headers = { 'accept-encoding': 'gzip, deflate, br, zstd' }
-  const first = await app.inject({ url, headers })
-  t.match(first.headers, {
-    'content-type': 'text/javascript; charset=utf-8',
-    'content-encoding': 'br',
-    vary: 'Authorization, Accept-Encoding, Origin'
-  })
-  t.same(brotliDecompressSync(first.rawPayload), file)
-
-  const etag = String(first.headers.etag)
-  const second = await app.inject({
-    url,
-    headers: { ...headers, 'if-none-match': etag }
-  })
-  t.match(second, { statusCode: 304, headers: { etag }, body: '' })
-})
-
-/** What @fastify/swagger-ui would serve, and the page does not load. */
-const unusedFiles = [
-  '/docs/static/',
-  '/docs/static/swagger-ui.js',
-  '/docs/static/../../package.json'
-]
-
-t.test('a file that the page does not load is a 404', async (t) => {
-  for (const url of unusedFiles) {
+t.test('a file that the page does not have is a 404', async (t) => {
+  for (const url of ['/docs/static/x.js', '/docs/static/../../package.json']) {
     const response = await app.inject(url)
     t.match(response.json(), { code: 'not_found', status: 404 }, url)
   }
+})
+
+const descriptors = () => readdirSync('/dev/fd').length
+
+/** Asks for a path, and leaves when the response begins. */
+async function abort(path: string): Promise<void> {
+  const socket = connect(port, '127.0.0.1')
+  socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`)
+  await once(socket, 'data')
+  socket.destroy()
+}
+
+t.test('no descriptor stays open, even if a client leaves', async (t) => {
+  const files = await filesOf('/docs/')
+  const before = descriptors()
+  for (const path of [...files, ...arrivals, '/docs/json', '/docs/guide']) {
+    const requests = Array.from({ length: 50 }, () =>
+      Promise.all([app.inject(path), abort(path)])
+    )
+    await Promise.all(requests)
+  }
+
+  const areClosed = () => descriptors() <= before
+  t.ok(await until(areClosed, 'all descriptors are closed'))
 })

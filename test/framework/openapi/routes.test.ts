@@ -1,6 +1,7 @@
 // Operations of an OpenAPI document: their paths, their keys, and what stops
 // the start.
 import t from 'tap'
+import { notImplemented } from '../../../src/framework/openapi/handler.ts'
 import { anything, documentOf, pathWithPost, serve, start } from './serve.ts'
 
 t.test(
@@ -70,9 +71,17 @@ for (const { servers, served } of [
   })
 }
 
-t.test('an operation without a handler responds with 501', async (t) => {
+t.test('an operation without a handler stops the start', async (t) => {
   const paths = { '/things': pathWithPost('createThing') }
-  const app = await start(t, documentOf(t, paths), {})
+  const open = async () => (await start(t, documentOf(t, paths), {})).ready()
+  const message = 'The operation createThing has no handler'
+  await t.rejects(open, { message })
+})
+
+t.test('an operation with its stub as handler responds with 501', async (t) => {
+  const paths = { '/things': pathWithPost('createThing') }
+  const stubs = { createThing: notImplemented }
+  const app = await start(t, documentOf(t, paths), stubs)
   const response = await app.inject({
     method: 'POST',
     url: '/v1/things',

@@ -17,6 +17,7 @@ import {
 } from './generated/columns.ts'
 import { noteJson, remarkJson, replyJson } from './generated/json.ts'
 import type { OperationHandlers } from './generated/operations.ts'
+import { stubs } from './generated/stubs.ts'
 
 /** Processes with TEST_API=notes serve it: see ../typescript.js. */
 export const api: Api = {
@@ -29,6 +30,7 @@ export const api: Api = {
 
 function handlers(database: Database, buffers: ResponseBuffers) {
   return {
+    ...stubs,
     ...noteHandlers(database, buffers),
     ...remarkHandlers(database, buffers),
     ...replyHandlers(database, buffers)

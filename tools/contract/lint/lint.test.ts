@@ -95,6 +95,7 @@ const faults: Record<string, Edits | Edits[]> = {
     { [`${name} format`]: 'country' },
     { [name]: { type: ['string', 'null'], format: 'country' } }
   ],
+  'integer-has-format': { [`${quantity} format`]: undefined },
   'format-of-integer-is-checked': { [`${quantity} format`]: 'uuid' },
   'format-of-number-is-checked': {
     [`${quantity} type`]: 'number',
@@ -124,7 +125,7 @@ const accepted: Edits[] = [
   {},
   { ...deprecated, [`${list} x-sunset`]: '2026-07-01' },
   query({ type: 'string', format: 'date-time', maxLength: 40 }),
-  query({ type: 'array', items: { type: 'integer' } }),
+  query({ type: 'array', items: { type: 'integer', format: 'int32' } }),
   {
     openapi: '3.1.1',
     [`${category} description type`]: ['string', 'null'],

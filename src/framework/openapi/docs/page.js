@@ -1,4 +1,42 @@
-// Changes Swagger UI by its plugin API.
+// Changes Swagger UI by its plugin API, in place of its standalone preset.
+
+// A phone needs it, and Swagger UI's page has none.
+const viewport = document.createElement('meta')
+Object.assign(viewport, { name: 'viewport', content: 'width=device-width' })
+document.head.append(viewport)
+
+// Swagger UI has a dark mode, which it would leave to a button.
+const { matches: isDark } = matchMedia('(prefers-color-scheme: dark)')
+document.documentElement.classList.toggle('dark-mode', isDark)
+
+// Swagger UI adds an entry to the history for each operation that opens, and
+// for each link two. Without them, Back leaves the page.
+history.pushState = history.replaceState.bind(history)
+
+/** Opens the operation of a link that is followed on the page. */
+const links = () => ({
+  afterLoad({ layoutActions }) {
+    addEventListener('hashchange', () => {
+      layoutActions.parseDeepLinkHash(location.hash)
+      const id = `operations${location.hash.slice(1).replaceAll('/', '-')}`
+      document.getElementById(id)?.scrollIntoView()
+    })
+  }
+})
+
+/** Makes servers, samples and links name this deployment, not production. */
+const ownAddress = () => {
+  const updateSpec = (original) => (json) => {
+    // The path of every deployment, then the first server of openapi.yaml.
+    const [{ url: path }, production] = JSON.parse(json).servers
+    const here = new URL('..', location).href.slice(0, -1)
+    const text = json.replace(`"url":"${path}"`, `"url":"${here}${path}"`)
+    const there = production?.url.slice(0, -path.length)
+    original(there ? text.replaceAll(there, here) : text)
+  }
+
+  return { statePlugins: { spec: { wrapActions: { updateSpec } } } }
+}
 
 /** Indents JSON, and keeps the ids, which JSON.parse() alone would round. */
 function indent(json) {
@@ -12,257 +50,43 @@ function indent(json) {
   }
 }
 
-const exactBodies = ({ React }) => ({
-  wrapComponents: {
-    responseBody:
-      (Original, { getComponent }) =>
-      (props) => {
-        if (!/json/.test(props.contentType))
-          return React.createElement(Original, props)
-        return React.createElement(
-          getComponent('HighlightCode', true),
-          { language: 'json' },
-          indent(props.content)
-        )
-      }
-  }
-})
+const components = ({ React: { createElement: h }, getSystem }) => {
+  const change = (propsOf) => (Original) => (props) =>
+    h(Original, { ...props, ...propsOf(props) })
 
-/** Makes samples and links name this deployment in place of production. */
-const ownOrigin = () => {
-  const updateSpec = (original) => (json) => {
-    // The path of every deployment, then the first server of openapi.yaml.
-    const [path, production = path] = JSON.parse(json).servers
-    const { origin } = new URL(production.url, location)
-    original(json.replaceAll(origin, location.origin))
-  }
-
-  return { statePlugins: { spec: { wrapActions: { updateSpec } } } }
-}
-
-/** Shows the code samples of an operation beside its parameters. */
-const samples = ({ React: { createElement: h, Fragment }, getSystem }) => {
-  const code = (source, language) => {
+  const codeSample = ({ lang, label = lang, source }) => {
     const HighlightCode = getSystem().getComponent('HighlightCode', true)
-    return h(HighlightCode, { language, canCopy: true }, source)
+    const language = lang === 'Shell' ? 'bash' : undefined
+    const code = h(HighlightCode, { language, canCopy: true }, source)
+    const isOpen = lang === 'Shell'
+    return h('details', { open: isOpen }, h('summary', null, label), code)
   }
 
-  const codeSample = ({ lang, label = lang, source }) =>
-    h(
-      'details',
-      { key: lang, open: lang === 'Shell' },
-      h('summary', null, label),
-      code(source, lang === 'Shell' ? 'bash' : undefined)
-    )
-
+  /** Shows the scope and the code samples of an operation first. */
   const parameters = (Original) => (props) => {
-    const codeSamples = props.operation.get('x-codeSamples')?.toJS() ?? []
-    return h(
-      Fragment,
-      null,
-      h('div', { className: 'samples' }, codeSamples.map(codeSample)),
+    const operation = props.operation.toJS()
+    const scope = `Scope: ${operation['x-scopes'] ?? 'none'}`
+    const samples = operation['x-codeSamples'] ?? []
+    const first = { className: 'samples' }
+    return [
+      h('div', first, h('p', null, scope), ...samples.map(codeSample)),
       h(Original, props)
-    )
-  }
-
-  /** The command of a request, with a variable in place of the key. */
-  const curl =
-    () =>
-    ({ request }) => {
-      const command = getSystem().fn.requestSnippetGenerator_curl_bash(request)
-      const shown = command.replace(
-        /'(Authorization: Bearer ).*'/,
-        '"$1$$API_KEY"'
-      )
-      return h('div', null, h('h4', null, 'Curl'), code(shown, 'bash'))
-    }
-
-  return { wrapComponents: { curl, parameters } }
-}
-
-/** Checks a key before its use, and keeps it until the tab is closed. */
-const authorization = ({ React }) => {
-  const authorizeWithPersistOption =
-    (original, { errActions, getConfigs }) =>
-    async (form) => {
-      for (const [authId, { value }] of Object.entries(form)) {
-        const headers = { Authorization: `Bearer ${value}` }
-        const options = { method: 'HEAD', headers }
-        // It fails if the key has characters that no header can have.
-        const { status = 401, message = 'This key is not valid' } = await fetch(
-          getConfigs().examplePath,
-          options
-        ).catch((error) => error)
-
-        errActions.clear({ authId })
-        if (status === 401) return errActions.newAuthErr({ authId, message })
-      }
-      original(form)
-    }
-
-  const persistAuthorizationIfNeeded =
-    (_original, { authSelectors }) =>
-    () =>
-      sessionStorage.setItem(
-        'authorized',
-        JSON.stringify(authSelectors.authorized())
-      )
-
-  const authError =
-    () =>
-    ({ error }) =>
-      React.createElement('p', { role: 'alert' }, error.get('message'))
-
-  return {
-    afterLoad({ authActions }) {
-      const authorized = JSON.parse(sessionStorage.getItem('authorized'))
-      if (authorized) authActions.restoreAuthorization({ authorized })
-    },
-    statePlugins: {
-      auth: {
-        wrapActions: {
-          authorizeWithPersistOption,
-          persistAuthorizationIfNeeded
-        }
-      }
-    },
-    wrapComponents: { authError }
-  }
-}
-
-/** Makes "Try it out" of a create send a new key, the same for each Execute. */
-const idempotencyKeys = ({ React: { createElement: h, ...React } }) => {
-  // crypto.randomUUID() needs HTTPS.
-  const newKey = () => crypto.getRandomValues(new BigUint64Array(2)).join('-')
-
-  const parameterRow = (Original) => (props) => {
-    const { rawParam, isExecute, onChange } = props
-    const hasKey = isExecute && rawParam.get('name') === 'Idempotency-Key'
-    const renew = () => onChange(rawParam, newKey())
-    React.useEffect(() => {
-      if (hasKey) renew()
-    }, [hasKey])
-    if (!hasKey) return h(Original, props)
-
-    const button = { className: 'btn', onClick: renew }
-    return h(
-      React.Fragment,
-      null,
-      h(Original, props),
-      h(
-        'tr',
-        null,
-        h('td', { colSpan: 2 }, h('button', button, 'New Idempotency-Key'))
-      )
-    )
-  }
-
-  return { wrapComponents: { parameterRow } }
-}
-
-/** Makes the dialog modal: it keeps the focus, and returns it at its end. */
-const authorizationDialog = ({ React }) => ({
-  wrapComponents: {
-    authorizationPopup: (Original) => (props) => {
-      const ref = React.useRef()
-      React.useLayoutEffect(() => {
-        const dialog = ref.current
-        dialog.showModal()
-        return () => dialog.close()
-      }, [])
-      const onClose = () => props.authActions.showDefinitions(false)
-      const attributes = { ref, onClose, 'aria-label': 'Authorization' }
-      return React.createElement(
-        'dialog',
-        attributes,
-        React.createElement(Original, props)
-      )
-    }
-  }
-})
-
-/** Opens the operation of a link, also of one that was followed before. */
-const links = () => ({
-  afterLoad({ layoutActions }) {
-    const open = ({ hash }) => {
-      layoutActions.parseDeepLinkHash(hash)
-      const id = `operations${hash.slice(1).replaceAll('/', '-')}`
-      document.getElementById(id)?.scrollIntoView()
-    }
-    addEventListener('hashchange', () => open(location))
-    document.querySelector('nav').addEventListener('click', ({ target }) => {
-      const link = target.closest('a')
-      if (link !== null) open(link)
-    })
-  }
-})
-
-/** Adds landmarks and labels that Swagger UI lacks. */
-const accessibility = ({ React: { createElement: h } }) => {
-  const within = (element, label) => (Original) => (props) =>
-    h(element, { 'aria-label': label }, h(Original, props))
-  const withProps = (change) => (Original) => (props) =>
-    h(Original, { ...props, ...change(props) })
-  /** The words that are shown are the better label. */
-  const withoutLabel = withProps(() => ({ 'aria-label': undefined }))
-
-  /** Each table of responses is a region without a name. */
-  const responses = (Original) => (props) => {
-    const ref = (node) => {
-      for (const table of node?.querySelectorAll('[role=region]') ?? [])
-        table.removeAttribute('role')
-    }
-    return h('div', { ref }, h(Original, props))
+    ]
   }
 
   const wrapComponents = {
-    AuthorizeBtnContainer: within('section', 'Authorization'),
-    Button: withoutLabel,
-    CloseIcon: withProps(() => ({
-      role: 'img',
-      'aria-hidden': false,
-      'aria-label': 'Close'
-    })),
-    ExamplesSelect: within('label', 'Examples'),
-    InfoContainer: within('section', 'About'),
-    Input: withoutLabel,
-    ModelCollapse: withProps(({ title = 'Schema' }) => ({ title })),
-    // A link inside of the button that opens the operation.
-    OperationSummaryPath: withProps(({ operationProps }) => ({
-      operationProps: operationProps.set('isDeepLinkingEnabled', false)
-    })),
-    responses,
-    TextArea: withProps(() => ({ 'aria-label': 'Request body' }))
+    parameters,
+    // The link below the title, to the document as it is written.
+    InfoUrl: change(() => ({ url: new URL('../openapi.yaml', location).href })),
+    // As plain text, because Swagger UI would parse JSON.
+    responseBody: change(({ contentType, content }) =>
+      /json/.test(contentType)
+        ? { contentType: 'text/plain', content: indent(content) }
+        : {}
+    )
   }
 
   return { wrapComponents }
 }
 
-/** Removes what the page does not need, or shows in another place. */
-const layout = ({ React: { createElement: h } }) => ({
-  components: {
-    FilterContainer: () =>
-      h('section', { 'aria-label': 'Operations' }, h('h2', null, 'Operations')),
-    // The policy of the page blocks requests to other servers.
-    ServersContainer: () => null
-  },
-  wrapComponents: {
-    OperationExt: (Original) => (props) => {
-      const extensions = props.extensions.delete('x-codeSamples')
-      return h(Original, { ...props, extensions })
-    }
-  }
-})
-
-// Replaces Swagger UI's standalone preset, which the page does not load.
-window.SwaggerUIStandalonePreset = [
-  exactBodies,
-  ownOrigin,
-  samples,
-  authorization,
-  idempotencyKeys,
-  authorizationDialog,
-  links,
-  accessibility,
-  layout
-]
+window.SwaggerUIStandalonePreset = [links, ownAddress, components]
