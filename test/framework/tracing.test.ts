@@ -223,7 +223,11 @@ t.test('a stop does not wait for an export that never ends', async (t) => {
   })
   const { OTLPTraceExporter } =
     await import('@opentelemetry/exporter-trace-otlp-http')
-  t.capture(OTLPTraceExporter.prototype, 'export', () => undefined)
+  const exported = t.capture(
+    OTLPTraceExporter.prototype,
+    'export',
+    (...args: [ReadableSpan[], (result: { code: number }) => void]) => args
+  )
   const { lines, log } = recorder()
   const config = { OTEL_EXPORTER_OTLP_ENDPOINT: absent }
   const service = await startNotes(t, { log, config })
@@ -233,4 +237,6 @@ t.test('a stop does not wait for an export that never ends', async (t) => {
     ({ msg }) => msg === 'traces: the last spans are lost'
   )
   t.match(last, { err: { message: 'the exports take too long' } })
+  // Ends the timer of the SDK.
+  for (const { args } of exported()) args[1]({ code: 0 })
 })
