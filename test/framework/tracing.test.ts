@@ -1,7 +1,7 @@
 // Spans, as they are exported, and the service without them.
 import { createServer } from 'node:http'
 import { createRequire } from 'node:module'
-import { diag, SpanKind, SpanStatusCode } from '@opentelemetry/api'
+import { diag, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-node'
 import t, { type Test } from 'tap'
 import { abortList } from './http/raw-requests.ts'
@@ -220,12 +220,18 @@ t.test(
 )
 
 t.test('a stop does not wait for an export that never ends', async (t) => {
+  // The first provider of a process would stay the global one.
+  trace.disable()
   t.intercept(process, 'env', {
     value: { ...process.env, OTEL_BSP_EXPORT_TIMEOUT: '3600000' }
   })
   const { OTLPTraceExporter } =
     await import('@opentelemetry/exporter-trace-otlp-http')
-  t.capture(OTLPTraceExporter.prototype, 'export', () => undefined)
+  const exported = t.capture(
+    OTLPTraceExporter.prototype,
+    'export',
+    (...args: [ReadableSpan[], (result: { code: number }) => void]) => args
+  )
   const { lines, log } = recorder()
   const config = { OTEL_EXPORTER_OTLP_ENDPOINT: absent }
   const service = await startNotes(t, { log, config })
@@ -235,4 +241,6 @@ t.test('a stop does not wait for an export that never ends', async (t) => {
     ({ msg }) => msg === 'traces: the last spans are lost'
   )
   t.match(last, { err: { message: 'the exports take too long' } })
+  // Ends the timer of the SDK.
+  for (const { args } of exported()) args[1]({ code: 0 })
 })

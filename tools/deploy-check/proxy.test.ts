@@ -239,9 +239,10 @@ const clients: [what: string, bytes: string, statuses: number[]][] = [
     getRequest('/none') +
       createRequest('{', anonymous) +
       createRequest('{', keepAlive) +
-      createRequest('x'.repeat(70_000), keepAlive) +
-      note,
-    [404, 401, 400, 413, 201]
+      note +
+      // Responding before its end, the proxy may close the connection.
+      createRequest('x'.repeat(70_000), keepAlive),
+    [404, 401, 400, 201, 413]
   ],
   [
     'chunks of a byte',

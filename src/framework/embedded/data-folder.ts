@@ -5,7 +5,8 @@ import {
   mkdtempSync,
   readdirSync,
   renameSync,
-  rmSync
+  rmSync,
+  statSync
 } from 'node:fs'
 import path from 'node:path'
 import { promisify } from 'node:util'
@@ -44,6 +45,8 @@ export async function prepareData(
   const data = dataFolderIn(directory)
   mkdirSync(directory, { recursive: true })
   if (!existsSync(data)) await createData(directory, initdb)
+  // Root has copied them.
+  if (statSync(data).uid === 0) giveToUnusedUser(data)
 
   for (const name of readdirSync(directory)) {
     const folder = path.join(directory, name)
