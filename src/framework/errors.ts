@@ -1,17 +1,3 @@
-import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
-import { OutcomeUnknown } from './postgres/failures.ts'
-import { defaultHeaders } from './http/default-headers.ts'
-
-declare module 'fastify' {
-  interface FastifyRequest {
-    /**
-     * The code of its Error body, set by `sendError`. `AccessLog` replaces it
-     * with `aborted` if the response was not sent completely.
-     */
-    errorCode: string | undefined
-  }
-}
-
 /**
  * An error with its response. The message tells the client how to correct the
  * request.
@@ -45,26 +31,14 @@ export const badRequest = (message: string) =>
 export const notFound = (thing: string, id: bigint | string) =>
   new HttpError(404, 'not_found', `There is no ${thing} with the id ${id}`)
 
-/** The codes of 500 and 503. */
-export const serverErrorCodes = [
-  'internal_error',
-  'unavailable',
-  'outcome_unknown'
-]
-
 /** Some generated SDKs retry each 5xx unless this header forbids it. */
 export const doNotRetry = { 'x-should-retry': 'false' }
 
-const internalError = new HttpError(
-  500,
-  'internal_error',
-  'Internal error; the request may have had an effect: quote the X-Request-Id when you report it',
-  doNotRetry
-)
+/** For a 503 after which the same request may succeed. */
+export const retryLater = { 'retry-after': '1' }
 
-const retryLater = { 'retry-after': '1' }
-
-const unavailableBecause = (message: string) =>
+/** 503 without an effect. */
+export const unavailableBecause = (message: string) =>
   new HttpError(503, 'unavailable', message, retryLater)
 
 /** 503: the service cannot run the request now. */
@@ -72,80 +46,5 @@ export const unavailable = unavailableBecause(
   'The service is unavailable; the request had no effect: retry'
 )
 
-const unconfirmed =
-  'The database did not confirm the write, which may have taken effect: '
-
 /** 400: a body that is not JSON. */
 export const wrongType = badRequest('Content-Type must be application/json')
-
-/** The responses to errors of the service, Node.js and Fastify. */
-const responsesByCode: Partial<Record<string, HttpError>> = {
-  unavailable,
-  overloaded: unavailableBecause(
-    'Too many requests are waiting, or this one waited too long; it had no effect: retry'
-  ),
-  outcome_unknown: new HttpError(
-    503,
-    'outcome_unknown',
-    `${unconfirmed}check before you send it again`,
-    doNotRetry
-  ),
-  outcome_unknown_with_key: new HttpError(
-    503,
-    'outcome_unknown',
-    `${unconfirmed}send it again with the same Idempotency-Key`,
-    { ...retryLater, 'x-should-retry': 'true' }
-  ),
-  ERR_HTTP_REQUEST_TIMEOUT: new HttpError(
-    408,
-    'request_timeout',
-    'The request did not arrive in time'
-  ),
-  HPE_HEADER_OVERFLOW: new HttpError(
-    431,
-    'headers_too_large',
-    'The header section of the request is too large'
-  ),
-  FST_ERR_CTP_INVALID_MEDIA_TYPE: wrongType,
-  FST_ERR_BAD_URL: badRequest('The path must be percent-encoded UTF-8')
-}
-
-/** Returns the response to an error of the parser of Node.js. */
-export const parserErrorOf = (code: string): HttpError =>
-  responsesByCode[code] ?? badRequest('The request is not valid HTTP/1.1')
-
-/**
- * Returns the response to any error. One that is not listed above becomes a
- * 500: its message may have internal details.
- */
-export function toHttpError(error: unknown): HttpError {
-  if (error instanceof HttpError) return error
-
-  // Anything can be thrown; the errors of Fastify have a code.
-  const { code = '' }: Partial<FastifyError> = error ?? {}
-  return responsesByCode[code] ?? internalError
-}
-
-/**
- * Responds to any error with the Error body, and logs the cause of a 500 and of
- * an unknown outcome.
- */
-export function sendError(
-  thrown: unknown,
-  request: FastifyRequest,
-  reply: FastifyReply
-): void {
-  const { body, headers } = toHttpError(thrown)
-  request.errorCode = body.code
-  if (body.status === 500) request.log.error({ err: thrown }, body.code)
-  if (thrown instanceof OutcomeUnknown)
-    request.log.warn({ err: thrown.cause }, body.code)
-
-  reply.headers({ ...defaultHeaders(request.id), ...headers })
-  // Fastify closes the connection after the error of a body. With unread bytes,
-  // that resets it, and the client may lose the response. So the rest of the
-  // body is read, and dropped.
-  if (reply.hasHeader('connection') && reply.raw.shouldKeepAlive)
-    reply.header('connection', 'keep-alive')
-  reply.code(body.status).send(body)
-}

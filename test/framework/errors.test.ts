@@ -1,5 +1,5 @@
 import t from 'tap'
-import { toHttpError } from '../../src/framework/errors.ts'
+import { toHttpError } from '../../src/framework/http/error-responses.ts'
 
 const internal =
   'Internal error; the request may have had an effect: quote the X-Request-Id when you report it'

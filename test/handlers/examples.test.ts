@@ -6,7 +6,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { InjectOptions } from 'fastify'
 import t, { type Test } from 'tap'
 import { Overloaded } from '../../src/framework/batch.ts'
-import { toHttpError } from '../../src/framework/errors.ts'
+import { toHttpError } from '../../src/framework/http/error-responses.ts'
 import {
   OutcomeUnknown,
   Unavailable

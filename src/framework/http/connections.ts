@@ -3,9 +3,10 @@ import { createServer, type RequestListener, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyReply, FastifyServerOptions } from 'fastify'
 import type { Config } from '../config.ts'
-import { type HttpError, parserErrorOf } from '../errors.ts'
+import type { HttpError } from '../errors.ts'
 import type { Metrics } from '../metrics.ts'
 import { defaultHeaders } from './default-headers.ts'
+import { parserErrorOf } from './error-responses.ts'
 
 /** Further ones are closed. The proxy has at most 2,000 to a replica. */
 const maxConnections = 2048

@@ -4,7 +4,7 @@ import fp from 'fastify-plugin'
 import { collectDefaultMetrics } from 'prom-client'
 import type { Config } from '../config.ts'
 import type { ApiDocument } from '../openapi/document.ts'
-import { serverErrorCodes } from '../errors.ts'
+import { serverErrorCodes } from './error-responses.ts'
 import { listen } from './listen.ts'
 import { operationIdOf } from './request-log.ts'
 

@@ -4,7 +4,7 @@ import { type FastifyReply, type FastifyRequest, LogController } from 'fastify'
 // Declares request.apiKeyCheck.
 import type {} from '../keys/key.ts'
 // Declares request.errorCode.
-import type {} from '../errors.ts'
+import type {} from './error-responses.ts'
 
 /** The client's X-Request-Id if it is well-formed, otherwise a new one. */
 export function requestId({ headers }: IncomingMessage): string {

@@ -8,7 +8,8 @@ import { type Config, trustedProxies } from '../config.ts'
 import type { Metrics } from '../metrics.ts'
 import { connectionOptions, type NewestReplies } from './connections.ts'
 import { defaultHeaders } from './default-headers.ts'
-import { badRequest, sendError } from '../errors.ts'
+import { badRequest } from '../errors.ts'
+import { sendError } from './error-responses.ts'
 import { AccessLog, requestId } from './request-log.ts'
 
 declare module 'fastify' {

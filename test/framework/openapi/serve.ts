@@ -9,7 +9,8 @@ import Fastify, {
 } from 'fastify'
 import type { Test } from 'tap'
 import { stringify } from 'yaml'
-import { HttpError, sendError } from '../../../src/framework/errors.ts'
+import { HttpError } from '../../../src/framework/errors.ts'
+import { sendError } from '../../../src/framework/http/error-responses.ts'
 import {
   type ApiDocument,
   readApiDocument
