@@ -110,8 +110,8 @@ export function run(
 
 /** Runs a command to its end. */
 export async function call(t: Test, command: string[], options?: Options) {
-  const { exited, output, stdout } = run(t, command, options)
-  return { code: await exited, output: output(), stdout: stdout() }
+  const { exited, output } = run(t, command, options)
+  return { code: await exited, output: output() }
 }
 
 /**

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { parse } from 'lossless-json'
 import { stringify } from 'safe-stable-stringify'
+import { Overloaded } from '../batch.ts'
 import { HttpError, unavailable } from '../errors.ts'
 import { type JsonReply, type Sent, sendJson } from '../openapi/handler.ts'
 import type { BodyColumn } from '../openapi/json.ts'
@@ -12,6 +13,9 @@ import {
   type CreateRequest,
   prepareInserts
 } from './insert-statement.ts'
+
+/** Requests of an operation whose rows may wait, each with a body of 64 KiB. */
+const maxUnfinished = 2500
 
 /**
  * The handler of an operation that creates a row from its request, once for
@@ -25,11 +29,12 @@ export function createHandler<Body extends object, Params, Status, Schema>(
   definition: CreateDefinition<Body, Params, Status, Schema>
 ) {
   const { operationId, status, bodyColumns, location } = definition
-  const { otherColumns = [], precheck, errorsByConstraint = {} } = definition
+  const { otherColumns = [], precheck } = definition
   const { metrics } = database
   metrics.initializeIdempotentCreates(operationId)
   const statements = prepareInserts(database, definition)
   const insert = groupedInsert<Schema>(database, statements)
+  let unfinished = 0
 
   return async (
     request: CreateRequest<Body, Params>,
@@ -44,12 +49,12 @@ export function createHandler<Body extends object, Params, Status, Schema>(
       hasIdempotencyKey
     }
 
-    const result = await insert(row).catch((error: unknown) => {
-      // The Idempotency-Key makes it safe to send the request again.
-      if (hasIdempotencyKey && error instanceof OutcomeUnknown)
-        throw new OutcomeUnknown(error.cause, 'outcome_unknown_with_key')
-      const { constraint = '' } = postgresErrorIn(error)
-      throw errorsByConstraint[constraint]?.(request) ?? error
+    // Even if its client has left: it may reset connections again and again.
+    if (unfinished >= maxUnfinished) throw new Overloaded()
+    unfinished++
+    const inserted = insert(row).finally(() => unfinished--)
+    const result = await inserted.catch((error: unknown) => {
+      throw errorOf(error, request, definition)
     })
     const { outcome } = result
     if (hasIdempotencyKey)
@@ -132,6 +137,21 @@ function unquoted(header: string): string {
  */
 function sha256Bytea(text: string): string {
   return `\\x${hash('sha256', text, 'hex')}`
+}
+
+/** The error of a row whose statement failed. */
+function errorOf<Body, Params, Status, Schema>(
+  error: unknown,
+  request: CreateRequest<Body, Params>,
+  { errorsByConstraint = {} }: CreateDefinition<Body, Params, Status, Schema>
+): unknown {
+  const hasIdempotencyKey = request.headers['idempotency-key'] !== undefined
+  // The Idempotency-Key makes it safe to send the request again.
+  if (hasIdempotencyKey && error instanceof OutcomeUnknown)
+    return new OutcomeUnknown(error.cause, 'outcome_unknown_with_key')
+
+  const { constraint = '' } = postgresErrorIn(error)
+  return errorsByConstraint[constraint]?.(request) ?? error
 }
 
 /** The id of a row of JSON, as text: a number would round it. */

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { batch, Overloaded } from '../batch.ts'
+import { batch } from '../batch.ts'
 import type { Database } from '../postgres/database.ts'
 import { mayBeFaultOfRow, postgresErrorIn } from '../postgres/failures.ts'
 import { inputParameters } from '../postgres/sql.ts'
@@ -7,9 +7,6 @@ import type { InsertStatements, RowOutcome } from './insert-statement.ts'
 
 /** Rows of one statement. */
 const maxGroupSize = 250
-
-/** Rows of one operation that may wait, even if their clients have left. */
-const maxRows = 1000
 
 /** Milliseconds before another attempt. They double, up to the longest. */
 const firstPauseMs = 50
@@ -66,53 +63,36 @@ export function groupedInsert<Schema>(
     maxWaitMs
   })
   const insertAlone = database.forSingleRows(inserts('single_rows'))
-  let rowCount = 0
 
-  return async (row) => {
-    if (rowCount >= maxRows) throw new Overloaded()
-    rowCount++
-    try {
-      return await insertRow(row, insertInGroup, insertAlone, maxWaitMs)
-    } finally {
-      rowCount--
-    }
-  }
-}
+  return async function insertRow(row) {
+    const deadline = performance.now() + maxWaitMs
+    let insert = insertInGroup
+    let pauseMs = firstPauseMs
+    let rejection: Rejection | undefined
+    let mayHaveRecord = row.hasIdempotencyKey
 
-/** Attempts to insert a row until the outcome is final. */
-async function insertRow<Schema>(
-  row: InsertRow,
-  insertInGroup: (row: InsertRow) => Promise<Attempt<Schema>>,
-  insertAlone: (row: InsertRow) => Promise<Attempt<Schema>>,
-  maxWaitMs: number
-): Promise<RowOutcome<Schema>> {
-  const deadline = performance.now() + maxWaitMs
-  let insert = insertInGroup
-  let pauseMs = firstPauseMs
-  let rejection: Rejection | undefined
-  let mayHaveRecord = row.hasIdempotencyKey
-
-  for (;;) {
-    const attempt = await insert(row)
-    switch (attempt.outcome) {
-      case 'group_failed':
-        insert = insertAlone
-        break
-      case 'blocked':
-      case 'in_use':
-        if (performance.now() + pauseMs >= deadline) return attempt
-        await sleep(pauseMs)
-        pauseMs = Math.min(2 * pauseMs, longestPauseMs)
-        break
-      case 'invalid':
-      case 'failed':
-        if (!mayHaveRecord) return outcomeOf(rejection ?? attempt)
-        // The next attempt looks for the record after the rejection.
-        mayHaveRecord = false
-        rejection = attempt
-        break
-      default:
-        return attempt
+    for (;;) {
+      const attempt = await insert(row)
+      switch (attempt.outcome) {
+        case 'group_failed':
+          insert = insertAlone
+          break
+        case 'blocked':
+        case 'in_use':
+          if (performance.now() + pauseMs >= deadline) return attempt
+          await sleep(pauseMs)
+          pauseMs = Math.min(2 * pauseMs, longestPauseMs)
+          break
+        case 'invalid':
+        case 'failed':
+          if (!mayHaveRecord) return outcomeOf(rejection ?? attempt)
+          // The next attempt looks for the record after the rejection.
+          mayHaveRecord = false
+          rejection = attempt
+          break
+        default:
+          return attempt
+      }
     }
   }
 }
