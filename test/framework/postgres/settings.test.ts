@@ -84,3 +84,26 @@ t.test('parameters of the URL do not override the service', async (t) => {
   t.not(first?.pid, second?.pid, 'each has a connection')
   t.equal(first?.name, serviceName)
 })
+
+/** Settings with which the statements would not do what they say. */
+const rejected = {
+  'default_transaction_isolation = serializable':
+    "its setting default_transaction_isolation must be 'read committed', not 'serializable'",
+  "default_transaction_isolation = 'repeatable read'":
+    "its setting default_transaction_isolation must be 'read committed', not 'repeatable read'",
+  'default_transaction_read_only = on': 'the server is read-only',
+  'session_replication_role = replica':
+    "its setting session_replication_role must be 'origin', not 'replica'"
+}
+
+for (const [setting, reason] of Object.entries(rejected)) {
+  t.test(`a session with ${setting} is rejected`, async (t) => {
+    const url = await createDatabase(t)
+    const database = new URL(url).pathname.slice(1)
+    await query(url, `ALTER DATABASE ${database} SET ${setting}`)
+
+    const select = openDatabase(t, url).run('reads', { text: 'SELECT' })
+    const message: unknown = await select.catch((error: Error) => error.message)
+    t.match(message, `the database is unavailable: ${reason}`)
+  })
+}
