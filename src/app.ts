@@ -53,8 +53,9 @@ export async function buildApp({
     })
   }
 
-  if (config.METRICS_PORT !== undefined)
-    await app.register(metricsEndpoint, { config, apiDocument })
+  const { METRICS_PORT: port } = config
+  if (port !== undefined)
+    await app.register(metricsEndpoint, { config, port, apiDocument })
 
   // @fastify/cors, so that a page can also read the errors of what follows.
   if (config.CORS_ORIGINS !== undefined)

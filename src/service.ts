@@ -43,7 +43,7 @@ export async function start(api: Api) {
   const app = await buildApp(parts)
   await app.ready()
   const tasks = backgroundTasks(parts)
-  const url = await listen(app, config, 'PORT')
+  const url = await listen(app, config, config.PORT, 'PORT')
 
   // 4. Start the background work when the database has its tables.
   const background = new AbortController()

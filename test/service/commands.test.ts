@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs'
+import { closeSync, openSync, readdirSync } from 'node:fs'
 import path from 'node:path'
 import t, { type Test } from 'tap'
 import { copyData, createDatabase, empty, query } from '../support/database.ts'
@@ -115,6 +115,13 @@ t.test('a command whose output is lost fails', async (t) => {
   }
   const keys = await query(DATABASE_URL, 'SELECT name FROM api_keys')
   t.same(keys, [{ name: 'x' }])
+
+  const file = openSync('/dev/full', 'a')
+  t.teardown(() => closeSync(file))
+  const env = { DATABASE_URL, ...notesEnvironment }
+  const command = [...script('src/commands/keys.ts'), 'list']
+  const { code } = await call(t, command, { env, file })
+  t.equal(code, 1, 'also if its error is lost')
 })
 
 t.test('a command waits for a server that starts or shuts down', async (t) => {

@@ -11,11 +11,11 @@ import { messageOf } from '../message-of.ts'
  */
 export function listen(
   app: FastifyInstance,
-  config: Config,
+  { HOST: host }: Pick<Config, 'HOST'>,
+  port: number,
   portName: 'PORT' | 'METRICS_PORT'
 ): Promise<string> {
-  const address = { port: config[portName] ?? 0, host: config.HOST }
-  return app.listen(address).catch((error: unknown) => {
+  return app.listen({ port, host }).catch((error: unknown) => {
     throw new Error(`${messageOf(error)}: set HOST or ${portName}`, {
       cause: error
     })

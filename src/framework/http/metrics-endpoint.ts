@@ -16,6 +16,8 @@ const endpointOptions = {
 
 interface Options {
   config: Config
+  /** METRICS_PORT. */
+  port: number
   apiDocument: ApiDocument
 }
 
@@ -25,7 +27,7 @@ interface Options {
  * that must not be published, and /livez, for when all connections are in use.
  */
 export const metricsEndpoint = fp<Options>(
-  (app, { config, apiDocument }) => {
+  (app, { config, port, apiDocument }) => {
     const { metrics } = app
     const { registry } = metrics
     collectDefaultMetrics({
@@ -66,7 +68,7 @@ export const metricsEndpoint = fp<Options>(
     })
     endpoint.get('/livez', () => ({ status: 'ok' }))
     app.addHook('onReady', async () => {
-      const url = await listen(endpoint, config, 'METRICS_PORT')
+      const url = await listen(endpoint, config, port, 'METRICS_PORT')
       app.log.info(`metrics at ${url}/metrics`)
     })
     app.addHook('onClose', () => endpoint.close())

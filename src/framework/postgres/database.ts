@@ -252,13 +252,12 @@ export class Database {
       if (failure !== undefined) throw failureOf(failure, isRepeatable)
 
       availability.succeeded()
+      span?.end()
       return rows
     } catch (error) {
       this.#report(error, availability)
-      markFailed(span, error)
+      endFailed(span, error)
       throw error
-    } finally {
-      span?.end()
     }
   }
 
@@ -355,13 +354,14 @@ function startSpan(name: string): Span | undefined {
 }
 
 /** Only codes: the message of an error may contain values of a request. */
-function markFailed(span: Span | undefined, error: unknown): void {
-  const { code }: { code?: string } = error ?? {}
+function endFailed(span: Span | undefined, error: unknown): void {
+  const { code } = error as { code?: string }
   span?.setStatus({ code: SpanStatusCode.ERROR })
   span?.setAttributes({
     'error.type': code,
     'db.response.status_code': postgresErrorIn(error).code
   })
+  span?.end()
 }
 
 /** @throws why there is no connection */

@@ -1,15 +1,19 @@
 // Creates that arrive together share a statement. A row at fault fails alone.
 import type { Logger } from 'pino'
+import Fastify from 'fastify'
 import { DatabaseError } from 'pg'
 import t, { type Test } from 'tap'
+import { createHandler } from '../../../src/framework/creates/create-handler.ts'
 import { groupedInsert } from '../../../src/framework/creates/grouped-insert.ts'
 import type { Use } from '../../../src/framework/postgres/database.ts'
 import { openDatabase, query } from '../../support/database.ts'
 import { successes } from '../../support/metrics.ts'
+import { noteJson } from '../../support/notes/generated/json.ts'
 import { createNote, startNotes, storedNames } from '../../support/notes.ts'
 import { recorder } from '../../support/recorder.ts'
 import { codeOrStatus, gather, post } from '../../support/requests.ts'
 import type { Service } from '../../support/service.ts'
+import { until } from '../../support/until.ts'
 
 interface Item {
   payload: object
@@ -273,3 +277,39 @@ for (const { results, uses, outcome, isOnlyWithKey } of attempts) {
     )
   }
 }
+
+t.test('2,500 creates of an operation may be unfinished', async (t) => {
+  const database = openDatabase(t, 'postgres://localhost', 1000)
+  // Each row sleeps, and tries again.
+  const run = (_use: Use, _query: unknown, [rows]: [string]) =>
+    Promise.resolve(
+      (JSON.parse(rows) as []).map(() => ({ outcome: 'blocked' }))
+    )
+  Object.assign(database, { run })
+  const app = Fastify()
+  app.post<{
+    Body: { name: string }
+    Headers: { 'idempotency-key'?: string }
+  }>(
+    '/',
+    createHandler(database, {
+      operationId: 'x',
+      status: 201,
+      table: 'x',
+      newId: '1',
+      bodyColumns: [],
+      json: noteJson
+    })
+  )
+  const create = async () => {
+    const response = await app.inject({ method: 'POST', url: '/', payload: {} })
+    return response.json<{ code?: string; message: string }>()
+  }
+
+  const unfinished = Array.from({ length: 2500 }, create)
+  const isFull = async () => (await create()).code === 'overloaded'
+  await until(isFull, 'another create is rejected')
+  for (const { message } of await Promise.all(unfinished))
+    t.match(message, /unavailable/)
+  t.match((await create()).message, /unavailable/, 'there is room again')
+})

@@ -19,6 +19,7 @@ import t, { type Test } from 'tap'
 import { startEmbeddedPostgres } from '../../../src/framework/embedded/postgres.ts'
 import {
   embeddedPrograms,
+  giveToUnusedUser,
   programEnvironment
 } from '../../../src/framework/embedded/programs.ts'
 import { copyData, query, silent } from '../../support/database.ts'
@@ -188,6 +189,7 @@ t.test(
       1,
       'another user runs it directly'
     )
+    giveToUnusedUser(noData)
 
     t.intercept(process, 'getuid', { value: () => 0 })
     const { PATH } = process.env

@@ -132,7 +132,7 @@ t.test('bodies in parts take little memory', async (t) => {
   const patient = await startNotes(t, { config })
   const before = process.memoryUsage().rss
   const first = createRequest('', chunked)
-  const body = parts(`${note}${' '.repeat(40_000)}`)
+  const body = parts(`${note}${' '.repeat(60_000)}`)
   // Their ends are missing.
   const clients = Array.from({ length: 10 }, () =>
     openConnection(t, patient, first + body.slice(0, -5))
@@ -143,5 +143,6 @@ t.test('bodies in parts take little memory', async (t) => {
   for (const { statuses } of clients) t.same(statuses(), [201])
 
   const megabytes = (process.memoryUsage().rss - before) / 2 ** 20
-  t.ok(megabytes < 150, `${megabytes} MB`)
+  // As many objects of Node.js would take 420 MB.
+  t.ok(megabytes < 250, `${megabytes} MB`)
 })
