@@ -1,7 +1,7 @@
 // Every environment variable of the service. `npm run generate` writes
 // docs/configuration.md from it.
 //
-// A name says its unit: _MS is milliseconds, _BYTES bytes, _HOURS hours.
+// A name says its unit: _MS is milliseconds, _BYTES bytes.
 // A limit starts with MAX_. OTEL_ are the names of OpenTelemetry.
 
 /** A variable, as a JSON Schema of its value. */
