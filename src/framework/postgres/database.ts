@@ -229,12 +229,16 @@ export class Database {
     const span = startSpan(name)
 
     try {
-      const asked = performance.now()
-      const connection = await pool.connect().catch(connectFailure)
-      const sent = performance.now()
-      this.metrics.poolWait.observe({ use }, (sent - asked) / 1000)
+      const endWait = this.metrics.poolWait.startTimer({ use })
+      const connection = await pool
+        .connect()
+        .catch(connectFailure)
+        .finally(endWait)
       span?.addEvent('connected')
 
+      const endStatement = this.metrics.statementDuration.startTimer({
+        statement: name
+      })
       const { rows, failure, outcome, isIgnored } = await execute<Row>(
         connection,
         query,
@@ -245,10 +249,7 @@ export class Database {
       // A late CancelRequest could cancel the next statement.
       connection.release(outcome === 'timeout' || !isReusable(failure))
       if (isIgnored) this.#endAbandoned()
-      this.metrics.statementDuration.observe(
-        { statement: name, outcome },
-        (performance.now() - sent) / 1000
-      )
+      endStatement({ outcome })
       if (failure !== undefined) throw failureOf(failure, isRepeatable)
 
       availability.succeeded()
