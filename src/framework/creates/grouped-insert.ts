@@ -113,6 +113,10 @@ async function insertRows<Schema>(
   const isPlain = rows.every((row) => !row.hasIdempotencyKey)
   const statement = isPlain ? plain : idempotent
   const values = inputParameters(rows.map((row) => row.values))
+  database.metrics.groupedWrites.observe(
+    { statement: statement.name },
+    rows.length
+  )
 
   try {
     return await database.run<RowOutcome<Schema>>(use, statement, values)
