@@ -39,14 +39,23 @@ export async function startHaproxy(
   writeFileSync(file, configuration)
 
   const env = { TLS: 'off', MAX_CONNECTIONS_PER_SOURCE: '0', ...variables }
-  run(t, ['haproxy', '-W', '-db', '-f', file], { env })
+  const proxy = run(t, ['haproxy', '-W', '-db', '-f', file], { env })
+  let hasEnded = false
+  proxy.exited.then(
+    () => {
+      hasEnded = true
+    },
+    () => {}
+  )
   const url = `http://127.0.0.1:${port}`
   /** Whether the proxy uses a replica. */
-  const isReady = () =>
-    fetch(`${url}/readyz`).then(
+  const isReady = () => {
+    if (hasEnded) throw new Error(`haproxy has ended: ${proxy.output()}`)
+    return fetch(`${url}/readyz`).then(
       ({ ok }) => ok,
       () => false
     )
+  }
 
   return { url, metricsPort, isReady }
 }
