@@ -172,7 +172,7 @@ incident(
   ],
   async (t) => {
     await lockTable(t, databaseUrl, 'categories, pets, orders, messages')
-    // More statements than there are connections.
+    // With those below, more statements than there are connections.
     const resources = [
       'categories',
       'pets',
@@ -180,10 +180,29 @@ incident(
       'pets/1',
       'orders'
     ]
+    const bodies = {
+      categories: { name: 'x' },
+      pets: { name: 'x', categoryId: 1 },
+      messages: { message: 'x' }
+    }
     return async () => {
       // Each key has few requests. Those of other incidents have succeeded.
       const waiting = await newKey()
+      const creates = Object.entries(bodies).flatMap(([resource, body]) =>
+        [{}, { 'idempotency-key': waiting }].map((headers) =>
+          fetch(`${url}/v1/${resource}`, {
+            method: 'POST',
+            headers: {
+              authorization: `Bearer ${waiting}`,
+              'content-type': 'application/json',
+              ...headers
+            },
+            body: JSON.stringify(body)
+          })
+        )
+      )
       await Promise.all([
+        ...creates,
         createTimes(20, waiting),
         ...resources.map((resource) => getWithKey(waiting, resource))
       ])
