@@ -1,6 +1,13 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { randomInt } from 'node:crypto'
-import { existsSync, readFileSync, statSync, symlinkSync } from 'node:fs'
+import {
+  existsSync,
+  readFileSync,
+  type Stats,
+  statSync,
+  symlinkSync
+} from 'node:fs'
+import os from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { messageOf } from '../message-of.ts'
@@ -16,10 +23,26 @@ export const programEnvironment = { PATH: process.env['PATH'], TZ: 'UTC' }
 const firstUserId = 61_184
 const endOfUserIds = 65_520
 
-/** initdb needs a user that has a name. */
+/** A user with a name, which initdb needs. */
 const nobody = { uid: 65_534, gid: 65_534 }
 
+const asNobody = [
+  'unshare',
+  '--user',
+  `--map-user=${nobody.uid}`,
+  `--map-group=${nobody.gid}`
+]
+
 const isRoot = () => process.getuid?.() === 0
+
+/** In a container, the user may be a number that has no name. */
+function hasName(): boolean {
+  try {
+    return os.userInfo().username !== ''
+  } catch {
+    return false
+  }
+}
 
 /**
  * The capability dac_override lets another user enter folders that only root
@@ -94,30 +117,35 @@ function createLinks(folder: string): void {
 }
 
 /**
- * As root, which PostgreSQL rejects, runs a command as the owner of the data.
- * Only an owner that `giveToUnusedUser` has picked gets the capability.
+ * What runs a program as another user: PostgreSQL rejects root, and initdb a
+ * user without a name.
  */
 function userPrefix(data: string): string[] {
-  if (!isRoot()) return []
-
   const owner = statSync(data, { throwIfNoEntry: false })
+  if (!isRoot() && (owner || hasName())) return []
+
+  const prefix = isRoot() ? asOwner(owner) : asNobody
+  const { status } = spawnSync('env', [...prefix, 'true'])
+  if (status === 0) return prefix
+
+  const user = isRoot() ? 'root' : 'a user that /etc/passwd lacks'
+  throw new Error(
+    `PostgreSQL does not run as ${user}, nor ${prefix[0]} here: ` +
+      'set DATABASE_URL, or start as another user'
+  )
+}
+
+/** Only an owner that `giveToUnusedUser` has picked gets the capability. */
+function asOwner(owner: Stats | undefined): string[] {
   const { uid, gid } = owner ?? nobody
-  const isOurs =
-    owner === undefined || (uid >= firstUserId && uid < endOfUserIds)
-  const prefix = [
+  const isOurs = !owner || (uid >= firstUserId && uid < endOfUserIds)
+  return [
     'setpriv',
     `--reuid=${uid}`,
     `--regid=${gid}`,
     '--clear-groups',
     ...(isOurs ? entersAnyFolder : ['--inh-caps=-all'])
   ]
-  const { status } = spawnSync('env', [...prefix, 'true'])
-  if (status === 0) return prefix
-
-  throw new Error(
-    'PostgreSQL does not run as root, nor setpriv here: ' +
-      'set DATABASE_URL, or start as another user'
-  )
 }
 
 /**

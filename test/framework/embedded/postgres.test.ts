@@ -12,7 +12,7 @@ import {
   unlinkSync,
   writeFileSync
 } from 'node:fs'
-import { tmpdir } from 'node:os'
+import os, { tmpdir } from 'node:os'
 import path from 'node:path'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
@@ -180,37 +180,62 @@ t.test('a package whose links cannot be created is reported', (t) => {
   t.end()
 })
 
-t.test(
-  'a machine without PostgreSQL, or on which root cannot run it, is reported',
-  (t) => {
-    t.intercept(process, 'getuid', { value: () => 1000 })
-    t.equal(
-      embeddedPrograms(noData)('initdb').length,
-      1,
-      'another user runs it directly'
-    )
-    giveToUnusedUser(noData)
+t.test('a machine without PostgreSQL is reported', (t) => {
+  t.intercept(process, 'arch', { value: 'sparc' })
+  t.throws(() => embeddedPrograms(noData), {
+    message: /^\S+-sparc, the embedded .* not installed: run `npm ci` with .*$/
+  })
+  t.end()
+})
 
-    t.intercept(process, 'getuid', { value: () => 0 })
+/** Makes this process one of this user. */
+function intercept(t: Test, uid: number, username?: string): void {
+  t.intercept(process, 'getuid', { value: () => uid })
+  t.intercept(os, 'userInfo', {
+    value: () => {
+      if (username === undefined) throw new Error('ENOENT')
+      return { username }
+    }
+  })
+}
+
+t.test('another user runs PostgreSQL directly', (t) => {
+  intercept(t, 1000, 'me')
+  t.equal(embeddedPrograms(noData)('initdb').length, 1)
+  giveToUnusedUser(noData)
+  t.end()
+})
+
+/** Users that PostgreSQL rejects, by their ids. */
+const rejected = { 0: 'root', 1000: 'a user that /etc/passwd lacks' }
+
+for (const [uid, user] of Object.entries(rejected)) {
+  t.test(`a machine that cannot run it for ${user} is reported`, (t) => {
+    intercept(t, Number(uid))
     const { PATH } = process.env
     process.env['PATH'] = '/no/such/folder'
     t.teardown(() => {
       process.env['PATH'] = PATH
     })
     t.throws(() => embeddedPrograms(noData)('initdb'), {
-      message: /^PostgreSQL does not run as root.*: set DATABASE_URL, or/
-    })
-
-    t.intercept(process, 'arch', { value: 'sparc' })
-    t.throws(() => embeddedPrograms(noData), {
-      message:
-        /^\S+-sparc, the embedded .* not installed: run `npm ci` with .*$/
+      message: new RegExp(
+        `^PostgreSQL does not run as ${user}, .*: set DATABASE_URL, or`
+      )
     })
     t.end()
-  }
-)
+  })
+}
 
 const forRoot = process.getuid?.() === 0 ? {} : { skip: 'only root' }
+
+t.test('initdb runs as a user that has a name', forRoot, (t) => {
+  intercept(t, 1000)
+  const prefix = embeddedPrograms(noData)('initdb').slice(0, -1)
+  const asNumber = ['--reuid=54321', '--regid=54321', '--clear-groups']
+  t.notOk(runs('setpriv', ...asNumber, 'id', '-un'))
+  t.ok(runs('setpriv', ...asNumber, ...prefix, 'id', '-un'))
+  t.end()
+})
 
 /** A folder that only root can enter, with the programs of PostgreSQL. */
 function closedFolder(t: Test): string {
