@@ -7,7 +7,6 @@ import {
   statSync,
   symlinkSync
 } from 'node:fs'
-import os from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { messageOf } from '../message-of.ts'
@@ -26,23 +25,13 @@ const endOfUserIds = 65_520
 /** A user with a name, which initdb needs. */
 const nobody = { uid: 65_534, gid: 65_534 }
 
-const asNobody = [
-  'unshare',
-  '--user',
-  `--map-user=${nobody.uid}`,
-  `--map-group=${nobody.gid}`
-]
+const asNobody = ['unshare', '--user', `--map-user=${nobody.uid}`]
 
 const isRoot = () => process.getuid?.() === 0
 
 /** In a container, the user may be a number that has no name. */
-function hasName(): boolean {
-  try {
-    return os.userInfo().username !== ''
-  } catch {
-    return false
-  }
-}
+const hasName = (id = process.getuid?.()) =>
+  spawnSync('id', ['-nu', String(id)]).status === 0
 
 /**
  * The capability dac_override lets another user enter folders that only root
@@ -108,8 +97,7 @@ function createLinks(folder: string): void {
       if (existsSync(link)) continue
       throw new Error(
         `npm has not created links of PostgreSQL: ${messageOf(error)}: ` +
-          'as the owner of node_modules, run ' +
-          '`npm rebuild --ignore-scripts=false`',
+          'as the owner of node_modules, run `npm ci --ignore-scripts=false`',
         { cause: error }
       )
     }
@@ -128,10 +116,9 @@ function userPrefix(data: string): string[] {
   const { status } = spawnSync('env', [...prefix, 'true'])
   if (status === 0) return prefix
 
-  const user = isRoot() ? 'root' : 'a user that /etc/passwd lacks'
   throw new Error(
-    `PostgreSQL does not run as ${user}, nor ${prefix[0]} here: ` +
-      'set DATABASE_URL, or start as another user'
+    'PostgreSQL rejects root and users that /etc/passwd lacks, ' +
+      `and ${prefix[0]} fails here: set DATABASE_URL, or start as another user`
   )
 }
 
@@ -157,8 +144,8 @@ export function giveToUnusedUser(data: string): void {
   if (!isRoot()) return
 
   let id
-  do id = String(randomInt(firstUserId, endOfUserIds))
-  while (spawnSync('id', ['-nu', id]).status === 0)
+  do id = randomInt(firstUserId, endOfUserIds)
+  while (hasName(id))
   execFileSync('chown', ['-R', `${id}:${id}`, data])
 }
 

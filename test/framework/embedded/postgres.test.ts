@@ -12,7 +12,7 @@ import {
   unlinkSync,
   writeFileSync
 } from 'node:fs'
-import os, { tmpdir } from 'node:os'
+import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
@@ -173,7 +173,7 @@ t.test('a package whose links cannot be created is reported', (t) => {
   symlinkSync('/no/such/file', link)
   t.throws(() => embeddedPrograms(noData), {
     message:
-      /^npm has not .*: EEXIST: .*: as the owner of node_modules, run `npm rebuild/
+      /^npm has not .*: EEXIST: .*: as the owner of node_modules, run `npm ci/
   })
   unlinkSync(link)
   embeddedPrograms(noData)
@@ -189,38 +189,27 @@ t.test('a machine without PostgreSQL is reported', (t) => {
 })
 
 /** Makes this process one of this user. */
-function intercept(t: Test, uid: number, username?: string): void {
+const intercept = (t: Test, uid: number) =>
   t.intercept(process, 'getuid', { value: () => uid })
-  t.intercept(os, 'userInfo', {
-    value: () => {
-      if (username === undefined) throw new Error('ENOENT')
-      return { username }
-    }
-  })
-}
 
 t.test('another user runs PostgreSQL directly', (t) => {
-  intercept(t, 1000, 'me')
+  // Every system has it.
+  intercept(t, 1)
   t.equal(embeddedPrograms(noData)('initdb').length, 1)
   giveToUnusedUser(noData)
   t.end()
 })
 
-/** Users that PostgreSQL rejects, by their ids. */
-const rejected = { 0: 'root', 1000: 'a user that /etc/passwd lacks' }
-
-for (const [uid, user] of Object.entries(rejected)) {
-  t.test(`a machine that cannot run it for ${user} is reported`, (t) => {
-    intercept(t, Number(uid))
+for (const uid of [0, 54321]) {
+  t.test(`a machine that cannot run it for user ${uid} is reported`, (t) => {
+    intercept(t, uid)
     const { PATH } = process.env
     process.env['PATH'] = '/no/such/folder'
     t.teardown(() => {
       process.env['PATH'] = PATH
     })
     t.throws(() => embeddedPrograms(noData)('initdb'), {
-      message: new RegExp(
-        `^PostgreSQL does not run as ${user}, .*: set DATABASE_URL, or`
-      )
+      message: /^PostgreSQL rejects root and .*: set DATABASE_URL, or/
     })
     t.end()
   })
@@ -229,7 +218,7 @@ for (const [uid, user] of Object.entries(rejected)) {
 const forRoot = process.getuid?.() === 0 ? {} : { skip: 'only root' }
 
 t.test('initdb runs as a user that has a name', forRoot, (t) => {
-  intercept(t, 1000)
+  intercept(t, 54321)
   const prefix = embeddedPrograms(noData)('initdb').slice(0, -1)
   const asNumber = ['--reuid=54321', '--regid=54321', '--clear-groups']
   t.notOk(runs('setpriv', ...asNumber, 'id', '-un'))
