@@ -109,15 +109,10 @@ function parseFile(text: string, file: string): Texts {
   return texts
 }
 
-/**
- * Whether one of OpenTelemetry's switches turns traces off.
- *
- * @see https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/
- */
-const hasTracesOff = ({
-  OTEL_SDK_DISABLED: disabled = '',
-  OTEL_TRACES_EXPORTER: exporter
-}: Texts): boolean => /^true$/i.test(disabled) || exporter === 'none'
+/** @see https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/ */
+const hasTracesOff = (texts: Texts): boolean =>
+  texts['OTEL_SDK_DISABLED']?.toLowerCase() === 'true' ||
+  texts['OTEL_TRACES_EXPORTER'] === 'none'
 
 /** The value of an integer or boolean that is written as documented. */
 function valueOf(name: string, text: string): unknown {
@@ -163,11 +158,11 @@ function describe({ instancePath, message, parentSchema, data }: ErrorObject) {
  * @returns an empty string if one of them is no URL of a page
  */
 function originsIn(text: string): string {
-  const urls = text.split(',').map((one) => one.trim())
-  const arePages = urls.every(
-    (url) => /^https?:[^*]+$/i.test(url) && URL.canParse(url)
-  )
-  return arePages ? urls.map((url) => new URL(url).origin).join() : ''
+  const origins = text
+    .split(',')
+    .map((url) => (URL.canParse(url) ? new URL(url).origin : ''))
+  const arePages = origins.every((origin) => /^https?:[^*]+$/.test(origin))
+  return arePages ? origins.join() : ''
 }
 
 /** Whether the text is an IP address, or a network such as 10.0.0.0/8. */
