@@ -197,6 +197,10 @@ t.test('another user runs PostgreSQL directly', (t) => {
   intercept(t, 1)
   t.equal(embeddedPrograms(noData)('initdb').length, 1)
   giveToUnusedUser(noData)
+
+  const existing = t.testdir()
+  intercept(t, 54321)
+  t.equal(embeddedPrograms(existing)('postgres').length, 1)
   t.end()
 })
 
