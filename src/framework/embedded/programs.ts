@@ -25,7 +25,7 @@ const endOfUserIds = 65_520
 /** A user with a name, which initdb needs. */
 const nobody = { uid: 65_534, gid: 65_534 }
 
-const asNobody = ['unshare', '--user', `--map-user=${nobody.uid}`]
+const asNobody = ['unshare', '--user', '--map-user=nobody']
 
 const isRoot = () => process.getuid?.() === 0
 
