@@ -2,6 +2,7 @@
 //
 // Signals are handled before the rest is loaded, which takes up to a second:
 // without a handler, the first process of a container ignores SIGTERM.
+import './framework/javascript-pg.ts'
 import type { Service } from './service.ts'
 
 const signals = ['SIGTERM', 'SIGINT'] as const

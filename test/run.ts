@@ -12,6 +12,7 @@ import {
 import { availableParallelism, tmpdir } from 'node:os'
 import path from 'node:path'
 import { pino } from 'pino'
+import '../src/framework/javascript-pg.ts'
 import { startEmbeddedPostgres } from '../src/framework/embedded/postgres.ts'
 import { copyData, createTemplate, dropDatabase } from './support/database.ts'
 

@@ -17,9 +17,6 @@ process.argv.splice(1, 1)
 const [, program, separator] = process.argv
 if (separator === '--') process.argv.splice(2, 1)
 
-// pg would look for a package that is not installed.
-delete process.env.NODE_PG_FORCE_NATIVE
-
 requireNode()
 if (!existsSync(new URL(program, root)))
   exit(`${program} is missing: run \`npm run build\``)

@@ -1,5 +1,6 @@
 // `npm run seed`: adds the categories, pets and orders of the examples in
 // openapi.yaml to the configured database, unless it has pets.
+import '../src/framework/javascript-pg.ts'
 import { withMigratedDatabase } from '../src/commands/run-command.ts'
 import { exitOnError } from '../src/framework/exit-on-error.ts'
 import { api } from '../src/handlers/index.ts'

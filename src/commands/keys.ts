@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 // `npm run keys`, or the command `…-keys` of the image: manages API keys.
+import '../framework/javascript-pg.ts'
 import { keyCommands } from '../framework/keys/key-commands.ts'
 import { ApiKeyStore } from '../framework/keys/store.ts'
 import { exitOnError } from '../framework/exit-on-error.ts'

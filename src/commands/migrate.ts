@@ -1,5 +1,6 @@
 // `npm run migrate`: applies the pending migrations to the configured database.
 // `npm run migrate -- --check` checks the configuration, and prints them only.
+import '../framework/javascript-pg.ts'
 import { exitOnError } from '../framework/exit-on-error.ts'
 import type { OpenedDatabase } from '../framework/open-database.ts'
 import { api } from '../handlers/index.ts'

@@ -71,13 +71,16 @@ export function loadConfig(environment: Texts, file = '.env'): Config {
       console.error(`${file}: ignoring ${name}: no variable has this name`)
   }
 
-  const unset = hasTracesOff(environment) ? ['OTEL_EXPORTER_OTLP_ENDPOINT'] : []
-  const texts = [fromFile, environment]
+  const entries = [fromFile, environment]
     .flatMap(Object.entries<string | undefined>)
-    .filter(([name, text]) => text !== '' && !unset.includes(name))
-  const entries = Object.entries(withDatabaseUrl(Object.fromEntries(texts)))
+    .filter(([, text]) => text !== '')
+  const texts = withDatabaseUrl(Object.fromEntries(entries))
+  if (hasTracesOff(texts)) delete texts['OTEL_EXPORTER_OTLP_ENDPOINT']
   const values = Object.fromEntries(
-    entries.map(([name, text = '']) => [name, valueOf(name, text)])
+    Object.entries(texts).map(([name, text = '']) => [
+      name,
+      valueOf(name, text)
+    ])
   )
   if (validate(values)) return values
 
@@ -86,32 +89,30 @@ export function loadConfig(environment: Texts, file = '.env'): Config {
 
 /** @throws Error without the text of a line, which may be part of a secret */
 function parseFile(text: string, file: string): Texts {
-  const texts = new Map<string, string>()
+  const texts: Texts = {}
   for (const [index, line] of text.split(/\r?\n/).entries()) {
     if (/^\s*(#|$)/.test(line)) continue
 
-    const [, name = '', ...values] = linePattern.exec(line) ?? []
-    if (name === '' || texts.has(name)) {
+    const lineName = `${file}: line ${index + 1}`
+    const [, name, ...values] = linePattern.exec(line) ?? []
+    if (name === undefined) {
       throw new Error(
-        `${file}: line ${index + 1} must be NAME=value, with a new name: ` +
+        `${lineName} must be NAME=value: ` +
           'write a value that has #, \\, quotes or backquotes in single quotes'
       )
     }
-    texts.set(name, values.join(''))
+    if (Object.hasOwn(texts, name))
+      throw new Error(`${lineName} sets ${name} again: remove one of the two`)
+    texts[name] = values.join('')
   }
 
-  return Object.fromEntries(texts)
+  return texts
 }
 
-/**
- * Whether one of OpenTelemetry's switches turns traces off.
- *
- * @see https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/
- */
-const hasTracesOff = ({
-  OTEL_SDK_DISABLED: disabled = '',
-  OTEL_TRACES_EXPORTER: exporter
-}: Texts): boolean => /^true$/i.test(disabled) || exporter === 'none'
+/** @see https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/ */
+const hasTracesOff = (texts: Texts): boolean =>
+  texts['OTEL_SDK_DISABLED']?.toLowerCase() === 'true' ||
+  texts['OTEL_TRACES_EXPORTER'] === 'none'
 
 /** The value of an integer or boolean that is written as documented. */
 function valueOf(name: string, text: string): unknown {
@@ -157,11 +158,11 @@ function describe({ instancePath, message, parentSchema, data }: ErrorObject) {
  * @returns an empty string if one of them is no URL of a page
  */
 function originsIn(text: string): string {
-  const urls = text.split(',').map((one) => one.trim())
-  const arePages = urls.every(
-    (url) => /^https?:[^*]+$/i.test(url) && URL.canParse(url)
-  )
-  return arePages ? urls.map((url) => new URL(url).origin).join() : ''
+  const origins = text
+    .split(',')
+    .map((url) => (URL.canParse(url) ? new URL(url).origin : ''))
+  const arePages = origins.every((origin) => /^https?:[^*]+$/.test(origin))
+  return arePages ? origins.join() : ''
 }
 
 /** Whether the text is an IP address, or a network such as 10.0.0.0/8. */

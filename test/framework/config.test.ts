@@ -36,8 +36,12 @@ function readingSays(t: Test, { env = {}, ...files }: Settings): string {
 
 const at = 'postgres://user:secret@host/db'
 
-/** Mistakes in the environment, by the start of the line that reports them. */
-const inEnvironment: Record<string, Record<string, string>[]> = {
+/** Origins as browsers send them. */
+const origins =
+  'http://example.com,https://xn--mnchen-3ya.example,http://127.0.0.1,http://[::1]:3000'
+
+/** Wrong values, by the start of the line that reports them. */
+const wrongValues: Record<string, string[]> = {
   'PORT must be integer: Port to listen on. 0 takes a free one.': [
     'abc',
     '3000.5',
@@ -54,34 +58,30 @@ const inEnvironment: Record<string, Record<string, string>[]> = {
     'true',
     '"1"',
     '١'
-  ].map((PORT) => ({ PORT })),
-  'PORT must be <= 65535: ': [{ PORT: '70000' }],
-  'MIGRATE_ON_START must be boolean: ': [
-    'TRUE',
-    ' true',
-    'yes',
-    '1',
-    '"true"'
-  ].map((MIGRATE_ON_START) => ({ MIGRATE_ON_START })),
-  'LOG_LEVEL must be equal to one of ': ['INFO', 'info ', '30'].map(
-    (LOG_LEVEL) => ({ LOG_LEVEL })
-  ),
+  ],
+  'PORT must be <= 65535: ': ['70000'],
+  'MIGRATE_ON_START must be boolean: ': ['TRUE', ' true', 'yes', '1', '"true"'],
+  'LOG_LEVEL must be equal to one of ': ['INFO', 'info ', '30'],
   'DATABASE_URL must match pattern ': [
-    { DATABASE_URL: 'mysql://user:secret@host/db' },
-    { DATABASE_URL: `"${at}"` },
-    { DATABASE_URL: `${at} ` },
-    { DATABASE_URL: 'postgres://user:#secret@host/db' },
-    { DATABASE_URL: 'postgres://${USER}:${PASSWORD}@host/db' },
-    { DATABASE_URL: 'postgres://user:secret word@host/db' },
-    { DATABASE_URL_FILE: '/dev/null' }
+    'mysql://user:secret@host/db',
+    `"${at}"`,
+    `${at} `,
+    'postgres://user:#secret@host/db',
+    'postgres://${USER}:${PASSWORD}@host/db',
+    'postgres://user:secret word@host/db'
   ],
+  'DATABASE_URL_FILE must be a readable file in UTF-8: ENOENT: ': ['/none/url'],
+  'DATA_DIR must match pattern ': ['~/x', '$HOME/x'],
   'OTEL_EXPORTER_OTLP_ENDPOINT must match pattern ': [
-    { OTEL_EXPORTER_OTLP_ENDPOINT: '127.0.0.1:4318' },
-    { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318 ' }
+    '127.0.0.1:4318',
+    'http://127.0.0.1:4318 '
   ],
-  'OTEL_BSP_MAX_EXPORT_BATCH_SIZE must be ': ['0', '-1', 'x', '1.5'].map(
-    (OTEL_BSP_MAX_EXPORT_BATCH_SIZE) => ({ OTEL_BSP_MAX_EXPORT_BATCH_SIZE })
-  ),
+  'OTEL_BSP_MAX_EXPORT_BATCH_SIZE must be ': ['0', '-1', 'x', '1.5'],
+  'TRUST_PROXY must match format "proxies": ': [
+    ...['true', '10.0.0.0/8/8', '10.0.0.0/', '10.1', '10.0.0.256', '999.1.1.1'],
+    ...['10.0.0.0/99', '10.0.0.0/0', '::1/x', '1.2.3.4,', '-1', '1000', '01'],
+    '1,10.0.0.0/8'
+  ],
   'CORS_ORIGINS must match format "origins": ': [
     '*',
     'null',
@@ -89,14 +89,18 @@ const inEnvironment: Record<string, Record<string, string>[]> = {
     'localhost:3000',
     'https://*.a.example',
     'https://a.example,'
-  ].map((CORS_ORIGINS) => ({ CORS_ORIGINS })),
-  'DATABASE_URL_FILE must be a readable file in UTF-8: ENOENT: ': [
-    { DATABASE_URL_FILE: '/none/url' }
   ],
-  'DATABASE_URL and DATABASE_URL_FILE must not both be set': [
-    { DATABASE_URL: at, DATABASE_URL_FILE: 'b' }
+  'CORS_ORIGINS must match format "origins" (write https://example.com): ': [
+    'https://Example.com',
+    'HTTPS://example.com',
+    'https://example.com/',
+    'https://example.com/path?a#b',
+    'https://example.com:443',
+    'https://user:secret@example.com'
   ],
-  'DATA_DIR must match pattern ': [{ DATA_DIR: '~/x' }, { DATA_DIR: '$HOME/x' }]
+  [`CORS_ORIGINS must match format "origins" (write ${origins}): `]: [
+    'http://example.com:080, https://münchen.example,http://127.1,http://[0:0::1]:3000'
+  ]
 }
 
 /** Mistakes in `.env`. */
@@ -108,7 +112,11 @@ const inFile: Record<string, EnvFile[]> = {
   '.env: ignoring DATABSE_URL: no variable has this name': [
     `PORT=1\nDATABSE_URL=${at}`
   ],
-  '.env: line 2 must be NAME=value, with a new name: ': [
+  '.env: line 2 sets PORT again: remove one of the two': [
+    'PORT=1\nPORT=2',
+    'PORT=\nexport PORT=1'
+  ],
+  '.env: line 2 must be NAME=value: write a value that has #, ': [
     'LOG_LEVEL: debug',
     'LOG_LEVEL debug',
     'LOG-LEVEL=debug',
@@ -120,20 +128,30 @@ const inFile: Record<string, EnvFile[]> = {
     'LOG_LEVEL=`debug`',
     'LOG_LEVEL=debug#comment',
     'LOG_LEVEL="de\\bug"',
-    'PORT=2',
-    'export PORT=1',
     // A value that is broken over two lines.
     'user:secret@host/db?sslmode=require'
   ].map((line) => `PORT=1\n${line}\n`)
 }
 
-const mistakes = [
-  ...Object.entries(inEnvironment).flatMap(([says, environments]) =>
-    environments.map((env): [string, Settings] => [says, { env }])
-  ),
+const mistakes: [says: string, Settings][] = [
+  ...Object.entries(wrongValues).flatMap(([says, values]) => {
+    const [name = ''] = says.split(' ')
+    return values.map((value): (typeof mistakes)[number] => [
+      says,
+      { env: { [name]: value } }
+    ])
+  }),
   ...Object.entries(inFile).flatMap(([says, files]) =>
-    files.map((envFile): [string, Settings] => [says, { envFile }])
-  )
+    files.map((envFile): (typeof mistakes)[number] => [says, { envFile }])
+  ),
+  [
+    'DATABASE_URL and DATABASE_URL_FILE must not both be set',
+    { env: { DATABASE_URL: at, DATABASE_URL_FILE: 'b' } }
+  ],
+  [
+    'DATABASE_URL must match pattern ',
+    { env: { DATABASE_URL_FILE: '/dev/null' } }
+  ]
 ]
 
 for (const [says, settings] of mistakes) {
@@ -144,32 +162,6 @@ for (const [says, settings] of mistakes) {
     t.end()
   })
 }
-
-/** Origins as people write them, and as browsers send them. */
-const spellings = {
-  'https://Example.com': 'https://example.com',
-  'HTTPS://example.com': 'https://example.com',
-  'https://example.com/': 'https://example.com',
-  'https://example.com/path?a#b': 'https://example.com',
-  'https://example.com:443': 'https://example.com',
-  'http://example.com:080': 'http://example.com',
-  'https://user:secret@example.com': 'https://example.com',
-  'https://münchen.example': 'https://xn--mnchen-3ya.example',
-  'http://127.1': 'http://127.0.0.1',
-  'http://[0:0::1]:3000': 'http://[::1]:3000',
-  ' https://a.example, https://b.example': 'https://a.example,https://b.example'
-}
-
-t.test('an origin is written as browsers send it', (t) => {
-  for (const [CORS_ORIGINS, spelling] of Object.entries(spellings)) {
-    const text = readingSays(t, { env: { CORS_ORIGINS } })
-    t.match(text, `CORS_ORIGINS must match format "origins" (write ${spelling}`)
-    t.notMatch(text, 'secret')
-    const read = loadConfig({ CORS_ORIGINS: spelling }, noFile)
-    t.equal(read.CORS_ORIGINS, spelling)
-  }
-  t.end()
-})
 
 t.test('each of several mistakes has its line', (t) => {
   const env = { PORT: 'x', LOG_LEVEL: 'loud', MIGRATE_ON_START: 'TRUE' }
@@ -230,6 +222,10 @@ DATABASE_SERVICE_ROLE=my role `,
     env: { DATA_DIR: '1', DATABASE_SERVICE_ROLE: 'true', TRUST_PROXY: '2' },
     config: { DATA_DIR: '1', DATABASE_SERVICE_ROLE: 'true', TRUST_PROXY: '2' }
   },
+  'several origins': {
+    env: { CORS_ORIGINS: origins },
+    config: { CORS_ORIGINS: origins }
+  },
   ...Object.fromEntries(
     [
       { OTEL_SDK_DISABLED: 'true' },
@@ -267,25 +263,19 @@ t.test('DATABASE_URL may come from a file of its own', (t) => {
   t.end()
 })
 
-t.test('TRUST_PROXY is a hop count, or addresses and networks', (t) => {
-  /** Lets Fastify judge the value, too. */
-  function start(value: string) {
-    const { TRUST_PROXY } = loadConfig({ TRUST_PROXY: value }, noFile)
-    return Fastify({ trustProxy: trustedProxies(TRUST_PROXY) })
-  }
-  const valid = [
-    '2',
-    '10.0.0.0/8, ::1,fd00::/8,192.0.2.1',
-    '10.0.0.0/32',
-    '::1/128',
-    '::ffff:10.0.0.1'
-  ]
-  const invalid =
-    'true 10.0.0.0/8/8 10.0.0.0/ 10.1 10.0.0.256 999.1.1.1 10.0.0.0/99 ' +
-    '10.0.0.0/0 ::1/x 1.2.3.4, -1 1,10.0.0.0/8 1000 01'
+/** Values of TRUST_PROXY, which Fastify must accept, too. */
+const proxies = [
+  '2',
+  '10.0.0.0/8, ::1,fd00::/8,192.0.2.1',
+  '10.0.0.0/32',
+  '::1/128',
+  '::ffff:10.0.0.1'
+]
 
-  for (const value of valid) t.doesNotThrow(() => start(value), value)
-  for (const value of invalid.split(' '))
-    t.throws(() => start(value), /^TRUST_PROXY must match/, value)
-  t.end()
-})
+for (const value of proxies) {
+  t.test(`TRUST_PROXY may be ${value}`, (t) => {
+    const { TRUST_PROXY } = loadConfig({ TRUST_PROXY: value }, noFile)
+    Fastify({ trustProxy: trustedProxies(TRUST_PROXY) })
+    t.end()
+  })
+}

@@ -26,7 +26,9 @@ export const clients: Client[] = [
   {
     ...typescript,
     name: 'openapi-fetch',
-    generate: 'openapi-typescript openapi.yaml --output client/schema.ts'
+    generate:
+      'openapi-typescript openapi.yaml --output client/schema.ts ' +
+      '--default-non-nullable=false'
   },
   {
     ...typescript,

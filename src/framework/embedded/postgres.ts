@@ -31,7 +31,11 @@ export async function startEmbeddedPostgres(
   log: Logger,
   mayShare = false
 ): Promise<EmbeddedServer> {
-  ignoreEnvironment()
+  // node-postgres completes a URL by libpq's variables, which lead to the
+  // developer's server.
+  for (const name of Object.keys(process.env))
+    if (name.startsWith('PG')) delete process.env[name]
+
   const folder = path.resolve(directory)
   const commandOf = embeddedPrograms(dataFolderIn(folder))
 
@@ -56,13 +60,4 @@ export async function startEmbeddedPostgres(
       { cause }
     )
   })
-}
-
-/**
- * node-postgres completes a URL by libpq's variables, which lead to the
- * developer's server.
- */
-function ignoreEnvironment(): void {
-  for (const name of Object.keys(process.env))
-    if (name.startsWith('PG')) delete process.env[name]
 }

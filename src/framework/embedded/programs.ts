@@ -1,6 +1,12 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { randomInt } from 'node:crypto'
-import { existsSync, readFileSync, statSync, symlinkSync } from 'node:fs'
+import {
+  existsSync,
+  readFileSync,
+  type Stats,
+  statSync,
+  symlinkSync
+} from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { messageOf } from '../message-of.ts'
@@ -16,10 +22,16 @@ export const programEnvironment = { PATH: process.env['PATH'], TZ: 'UTC' }
 const firstUserId = 61_184
 const endOfUserIds = 65_520
 
-/** initdb needs a user that has a name. */
+/** A user with a name, which initdb needs. */
 const nobody = { uid: 65_534, gid: 65_534 }
 
+const asNobody = ['unshare', '--user', '--map-user=nobody']
+
 const isRoot = () => process.getuid?.() === 0
+
+/** In a container, the user may be a number that has no name. */
+const hasName = (id = process.getuid?.()) =>
+  spawnSync('id', ['-nu', String(id)]).status === 0
 
 /**
  * The capability dac_override lets another user enter folders that only root
@@ -85,8 +97,7 @@ function createLinks(folder: string): void {
       if (existsSync(link)) continue
       throw new Error(
         `npm has not created links of PostgreSQL: ${messageOf(error)}: ` +
-          'as the owner of node_modules, run ' +
-          '`npm rebuild --ignore-scripts=false`',
+          'as the owner of node_modules, run `npm ci --ignore-scripts=false`',
         { cause: error }
       )
     }
@@ -94,30 +105,34 @@ function createLinks(folder: string): void {
 }
 
 /**
- * As root, which PostgreSQL rejects, runs a command as the owner of the data.
- * Only an owner that `giveToUnusedUser` has picked gets the capability.
+ * What runs a program as another user: PostgreSQL rejects root, and initdb a
+ * user without a name.
  */
 function userPrefix(data: string): string[] {
-  if (!isRoot()) return []
-
   const owner = statSync(data, { throwIfNoEntry: false })
+  if (!isRoot() && (owner || hasName())) return []
+
+  const prefix = isRoot() ? asOwner(owner) : asNobody
+  const { status } = spawnSync('env', [...prefix, 'true'])
+  if (status === 0) return prefix
+
+  throw new Error(
+    'PostgreSQL rejects root and users that /etc/passwd lacks, ' +
+      `and ${prefix[0]} fails here: set DATABASE_URL, or start as another user`
+  )
+}
+
+/** Only an owner that `giveToUnusedUser` has picked gets the capability. */
+function asOwner(owner: Stats | undefined): string[] {
   const { uid, gid } = owner ?? nobody
-  const isOurs =
-    owner === undefined || (uid >= firstUserId && uid < endOfUserIds)
-  const prefix = [
+  const isOurs = !owner || (uid >= firstUserId && uid < endOfUserIds)
+  return [
     'setpriv',
     `--reuid=${uid}`,
     `--regid=${gid}`,
     '--clear-groups',
     ...(isOurs ? entersAnyFolder : ['--inh-caps=-all'])
   ]
-  const { status } = spawnSync('env', [...prefix, 'true'])
-  if (status === 0) return prefix
-
-  throw new Error(
-    'PostgreSQL does not run as root, nor setpriv here: ' +
-      'set DATABASE_URL, or start as another user'
-  )
 }
 
 /**
@@ -129,8 +144,8 @@ export function giveToUnusedUser(data: string): void {
   if (!isRoot()) return
 
   let id
-  do id = String(randomInt(firstUserId, endOfUserIds))
-  while (spawnSync('id', ['-nu', id]).status === 0)
+  do id = randomInt(firstUserId, endOfUserIds)
+  while (hasName(id))
   execFileSync('chown', ['-R', `${id}:${id}`, data])
 }
 

@@ -6,7 +6,6 @@ import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
-import { messageOf } from '../message-of.ts'
 import { dataFolderIn } from './data-folder.ts'
 import { programEnvironment, reasonIn } from './programs.ts'
 
@@ -72,13 +71,10 @@ export async function startServer(
 
   const url = urlOf(socketFolder)
   const timeout = sleep(startTimeoutMs, true, { ref: false })
-  for (;;) {
-    const failure = await connectionFailure(url)
-    if (failure === undefined) break
-
+  while (!(await accepts(url))) {
     const interval = sleep(startIntervalMs, false)
     if (await Promise.race([ended, timeout, interval])) {
-      const reason = reasonIn(`${failure}\n${output}`)
+      const reason = reasonIn(`it accepts no connections\n${output}`)
       throw new Error(`PostgreSQL did not start: ${reason}`)
     }
   }
@@ -129,7 +125,7 @@ export async function findServer(
   if (socketFolder === undefined) return undefined
 
   const url = urlOf(socketFolder)
-  return (await connectionFailure(url)) === undefined ? url : undefined
+  return (await accepts(url)) ? url : undefined
 }
 
 function urlOf(socketFolder: string): string {
@@ -138,8 +134,8 @@ function urlOf(socketFolder: string): string {
   return url.href
 }
 
-/** Why the server accepts no connections, unless it does. */
-async function connectionFailure(url: string): Promise<string | undefined> {
+/** Whether the server accepts connections. */
+async function accepts(url: string): Promise<boolean> {
   const connection = new pg.Client({
     connectionString: url,
     connectionTimeoutMillis: connectTimeoutMs
@@ -148,6 +144,7 @@ async function connectionFailure(url: string): Promise<string | undefined> {
 
   return connection
     .connect()
-    .then(() => undefined, messageOf)
+    .then(() => true)
+    .catch(() => false)
     .finally(() => connection.end())
 }

@@ -173,44 +173,62 @@ t.test('a package whose links cannot be created is reported', (t) => {
   symlinkSync('/no/such/file', link)
   t.throws(() => embeddedPrograms(noData), {
     message:
-      /^npm has not .*: EEXIST: .*: as the owner of node_modules, run `npm rebuild/
+      /^npm has not .*: EEXIST: .*: as the owner of node_modules, run `npm ci/
   })
   unlinkSync(link)
   embeddedPrograms(noData)
   t.end()
 })
 
-t.test(
-  'a machine without PostgreSQL, or on which root cannot run it, is reported',
-  (t) => {
-    t.intercept(process, 'getuid', { value: () => 1000 })
-    t.equal(
-      embeddedPrograms(noData)('initdb').length,
-      1,
-      'another user runs it directly'
-    )
-    giveToUnusedUser(noData)
+t.test('a machine without PostgreSQL is reported', (t) => {
+  t.intercept(process, 'arch', { value: 'sparc' })
+  t.throws(() => embeddedPrograms(noData), {
+    message: /^\S+-sparc, the embedded .* not installed: run `npm ci` with .*$/
+  })
+  t.end()
+})
 
-    t.intercept(process, 'getuid', { value: () => 0 })
+/** Makes this process one of this user. */
+const intercept = (t: Test, uid: number) =>
+  t.intercept(process, 'getuid', { value: () => uid })
+
+t.test('another user runs PostgreSQL directly', (t) => {
+  // Every system has it.
+  intercept(t, 1)
+  t.equal(embeddedPrograms(noData)('initdb').length, 1)
+  giveToUnusedUser(noData)
+
+  const existing = t.testdir()
+  intercept(t, 54321)
+  t.equal(embeddedPrograms(existing)('postgres').length, 1)
+  t.end()
+})
+
+for (const uid of [0, 54321]) {
+  t.test(`a machine that cannot run it for user ${uid} is reported`, (t) => {
+    intercept(t, uid)
     const { PATH } = process.env
     process.env['PATH'] = '/no/such/folder'
     t.teardown(() => {
       process.env['PATH'] = PATH
     })
     t.throws(() => embeddedPrograms(noData)('initdb'), {
-      message: /^PostgreSQL does not run as root.*: set DATABASE_URL, or/
-    })
-
-    t.intercept(process, 'arch', { value: 'sparc' })
-    t.throws(() => embeddedPrograms(noData), {
-      message:
-        /^\S+-sparc, the embedded .* not installed: run `npm ci` with .*$/
+      message: /^PostgreSQL rejects root and .*: set DATABASE_URL, or/
     })
     t.end()
-  }
-)
+  })
+}
 
 const forRoot = process.getuid?.() === 0 ? {} : { skip: 'only root' }
+
+t.test('initdb runs as a user that has a name', forRoot, (t) => {
+  intercept(t, 54321)
+  const prefix = embeddedPrograms(noData)('initdb').slice(0, -1)
+  const asNumber = ['--reuid=54321', '--regid=54321', '--clear-groups']
+  t.notOk(runs('setpriv', ...asNumber, 'id', '-un'))
+  t.ok(runs('setpriv', ...asNumber, ...prefix, 'id', '-un'))
+  t.end()
+})
 
 /** A folder that only root can enter, with the programs of PostgreSQL. */
 function closedFolder(t: Test): string {
