@@ -27,9 +27,10 @@ COPY --from=build /app/dist ./dist
 ENV NODE_ENV=production HOST=0.0.0.0
 USER 1000:1000
 EXPOSE 3000
-# Without a shell. The proxy and Kubernetes have checks of their own, so that it may be rare after the start.
+# Without a shell, and without the proxy that NODE_USE_ENV_PROXY would use. The proxy and Kubernetes have checks of their
+# own, so that it may be rare after the start.
 HEALTHCHECK --interval=15s --timeout=5s --start-period=2m --start-interval=1s CMD ["node", "-e", \
-  "fetch(`http://127.0.0.1:${process.env.PORT || 3000}/readyz`).then(({ ok }) => process.exit(ok ? 0 : 1))"]
+  "http.get({ host: '127.0.0.1', port: process.env.PORT || 3000, path: '/readyz', agent: false }, ({ statusCode }) => process.exit(statusCode === 200 ? 0 : 1))"]
 # The service is process 1: it handles signals before it loads the rest.
 ENTRYPOINT []
 CMD ["node", "dist/src/main.js"]
