@@ -113,10 +113,10 @@ async function insertRows<Schema>(
   const isPlain = rows.every((row) => !row.hasIdempotencyKey)
   const statement = isPlain ? plain : idempotent
   const values = inputParameters(rows.map((row) => row.values))
-  database.metrics.groupedWrites.observe(
-    { statement: statement.name },
-    rows.length
-  )
+  if (use === 'writes') {
+    const labels = { statement: statement.name }
+    database.metrics.groupedWrites.observe(labels, rows.length)
+  }
 
   try {
     return await database.run<RowOutcome<Schema>>(use, statement, values)
