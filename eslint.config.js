@@ -30,6 +30,12 @@ const readable = {
   ]
 }
 
+/** Selectors of ESLint. */
+const topLevelTest =
+  'Program > ExpressionStatement:has(> CallExpression[callee.property.name="test"])'
+const waits =
+  'ExpressionStatement:has(> AwaitExpression), VariableDeclaration:has(> .declarations > AwaitExpression)'
+
 export default defineConfig(
   globalIgnores([
     '**/dist/',
@@ -87,7 +93,15 @@ export default defineConfig(
         'error',
         { max: 60, skipBlankLines: true, skipComments: true }
       ],
-      '@typescript-eslint/no-shadow': ['error', { allow: ['t'] }]
+      '@typescript-eslint/no-shadow': ['error', { allow: ['t'] }],
+      'no-restricted-syntax': [
+        'error',
+        {
+          selector: `${topLevelTest} ~ :matches(${waits})`,
+          message:
+            'tap may end the file, and what it started, while it waits here: start it above the first test.'
+        }
+      ]
     }
   },
   {

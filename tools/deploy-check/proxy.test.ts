@@ -42,6 +42,12 @@ async function start(t: Test, onRequest: RequestListener) {
   return `${url}/v1/categories`
 }
 
+const service = await startNotes(t)
+const proxy = await startHaproxy(t, [service.url])
+await until(proxy.isReady, 'the proxy is ready')
+/** What a client of the service uses. */
+const proxied = { port: Number(new URL(proxy.url).port), key: service.key }
+
 t.test('a request waits in the proxy for its body', async (t) => {
   const seen: (string | undefined)[] = []
   const url = await start(t, ({ method }, response) => {
@@ -86,12 +92,6 @@ t.test('after a lost response, the proxy says what to repeat', async (t) => {
   t.same(await retryAdvice('POST'), ['false', undefined])
   t.same(await retryAdvice('POST', { 'Idempotency-Key': 'x' }), ['true', '1'])
 })
-
-const service = await startNotes(t)
-const proxy = await startHaproxy(t, [service.url])
-await until(proxy.isReady, 'the proxy is ready')
-/** What a client of the service uses. */
-const proxied = { port: Number(new URL(proxy.url).port), key: service.key }
 
 const list = (line: string, headers?: Headers) =>
   rawRequest(`GET /v1/notes ${line}`, headers)

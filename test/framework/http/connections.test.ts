@@ -36,6 +36,10 @@ function hurry({ app: { server } }: Service): void {
   server.requestTimeout = 200
 }
 
+/** A database with a list of 16 MB. */
+const databaseUrl = await createDatabase(t)
+await fillNotes({ databaseUrl }, 8000)
+
 t.test('a request that does not arrive in time gets a 408', async (t) => {
   const service = await startNotes(t)
   hurry(service)
@@ -160,10 +164,6 @@ t.test('a connection above the limit is closed', async (t) => {
   await disconnected(service)
   t.equal((await send(service, request('GET /livez'))).status, 200)
 })
-
-/** A database with a list of 16 MB. */
-const databaseUrl = await createDatabase(t)
-await fillNotes({ databaseUrl }, 8000)
 
 /** Whether a client received the whole list. */
 const isComplete = (received: string) =>
