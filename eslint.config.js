@@ -34,7 +34,7 @@ const readable = {
 const topLevelTest =
   'Program > ExpressionStatement:has(> CallExpression[callee.property.name="test"])'
 const waits =
-  'ExpressionStatement:has(> AwaitExpression), VariableDeclaration:has(> .declarations > AwaitExpression)'
+  'ExpressionStatement:has(> AwaitExpression), VariableDeclaration:has(> VariableDeclarator > AwaitExpression)'
 
 export default defineConfig(
   globalIgnores([
