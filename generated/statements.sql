@@ -365,6 +365,49 @@ FROM checked_row
 LEFT JOIN stored ON stored.id = checked_row.id
 ORDER BY ordinal;
 
+PREPARE "listOrders" AS
+SELECT
+  convert_to(
+    '[' || coalesce(array_to_string(found.items[:size], ','), '') || ']',
+    'UTF8'
+  ) AS items,
+  CASE
+    WHEN cardinality(found.items) > size THEN found.ids[size]::text
+  END AS next
+FROM (
+  SELECT
+    (value ->> 0)::bigint AS after,
+    (value ->> 1)::integer AS size,
+    ordinal
+  FROM jsonb_array_elements($1) WITH ORDINALITY AS input (value, ordinal)
+) AS input
+CROSS JOIN LATERAL (
+  SELECT
+    array_agg(id ORDER BY id) AS ids,
+    array_agg(
+      '{"id":' || coalesce("id"::text, raise_missing_property('Order.id'))
+        || ',"petId":' || coalesce("pet_id"::text, raise_missing_property('Order.petId'))
+        || ',"quantity":' || coalesce("quantity"::text, raise_missing_property('Order.quantity'))
+        || coalesce(',"shipDate":' || '"' || to_char("ship_date" AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"', '')
+        || ',"complete":' || coalesce("complete"::text, raise_missing_property('Order.complete'))
+        || '}'
+      ORDER BY id
+    ) AS items
+  FROM (
+    SELECT *
+    FROM (
+      SELECT *
+      FROM orders
+      WHERE id > input.after
+      ORDER BY id
+      LIMIT 101
+    ) AS largest_page
+    ORDER BY id
+    LIMIT input.size + 1
+  ) AS item
+) AS found
+ORDER BY ordinal;
+
 PREPARE "cancelOrder" AS
 DELETE FROM orders
 WHERE id = $1
@@ -391,59 +434,6 @@ WHERE (
     set_config('synchronous_commit', 'on', true) ||
     set_config('client_min_messages', 'warning', true)
 ) IS NOT NULL;
-
-PREPARE "listOrders" AS
-WITH current_version AS MATERIALIZED (
-  SELECT concat_ws(
-    ' ',
-    pg_current_snapshot(),
-    pg_postmaster_start_time(),
-    pg_stat_get_bgwriter_stat_reset_time(),
-    current_database(),
-    current_schema()
-  ) AS version
-),
-
-list AS MATERIALIZED (
-  SELECT
-    version,
-    CASE WHEN version IS DISTINCT FROM $1 THEN (
-      SELECT 1 + coalesce(sum(octet_length(json) + 1), 1)::double precision
-      FROM (
-        SELECT
-          id,
-          '{"id":' || coalesce("id"::text, raise_missing_property('Order.id'))
-            || ',"petId":' || coalesce("pet_id"::text, raise_missing_property('Order.petId'))
-            || ',"quantity":' || coalesce("quantity"::text, raise_missing_property('Order.quantity'))
-            || coalesce(',"shipDate":' || '"' || to_char("ship_date" AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"', '')
-            || ',"complete":' || coalesce("complete"::text, raise_missing_property('Order.complete'))
-            || '}'
-          AS json
-        FROM orders
-      ) AS item
-    ) END AS size
-  FROM current_version
-)
-
-SELECT
-  version,
-  size,
-  CASE WHEN size <= $2 THEN (
-    SELECT '[' || coalesce(string_agg(json, ',' ORDER BY id), '') || ']'
-    FROM (
-      SELECT
-        id,
-        '{"id":' || coalesce("id"::text, raise_missing_property('Order.id'))
-          || ',"petId":' || coalesce("pet_id"::text, raise_missing_property('Order.petId'))
-          || ',"quantity":' || coalesce("quantity"::text, raise_missing_property('Order.quantity'))
-          || coalesce(',"shipDate":' || '"' || to_char("ship_date" AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"', '')
-          || ',"complete":' || coalesce("complete"::text, raise_missing_property('Order.complete'))
-          || '}'
-        AS json
-      FROM orders
-    ) AS item
-  ) END AS body
-FROM list;
 
 PREPARE "listPets" AS
 SELECT
@@ -474,8 +464,13 @@ CROSS JOIN LATERAL (
     ) AS items
   FROM (
     SELECT *
-    FROM pets
-    WHERE id > input.after
+    FROM (
+      SELECT *
+      FROM pets
+      WHERE id > input.after
+      ORDER BY id
+      LIMIT 101
+    ) AS largest_page
     ORDER BY id
     LIMIT input.size + 1
   ) AS item
@@ -512,10 +507,15 @@ CROSS JOIN LATERAL (
     ) AS items
   FROM (
     SELECT *
-    FROM pets
-    WHERE (pets.status, id) > (input.status, input.after)
-      AND pets.status <= input.status
-    ORDER BY pets.status, id
+    FROM (
+      SELECT *
+      FROM pets
+      WHERE (pets.status, id) > (input.status, input.after)
+        AND pets.status <= input.status
+      ORDER BY pets.status, id
+      LIMIT 101
+    ) AS largest_page
+    ORDER BY id
     LIMIT input.size + 1
   ) AS item
 ) AS found

@@ -17,8 +17,8 @@ export interface paths {
          *     `If-None-Match`. Lists of 1 KiB or more are compressed if
          *     `Accept-Encoding` allows `br` or `gzip`.
          *
-         *     A list over the limit of the deployment, by default 32 MiB, gets `503`
-         *     with `X-Should-Retry: false`, and without `Retry-After`.
+         *     A list over the limit of the deployment, by default 32 MiB, gets `507`
+         *     until its operator raises the limit.
          */
         get: operations["listCategories"];
         put?: never;
@@ -69,9 +69,13 @@ export interface paths {
          * @description Returns pets in one array, oldest first (by id), at most `limit` of
          *     them. With `status`, returns only pets of that status.
          *
-         *     If more pets follow, the response has a `Link` header with `rel="next"`
-         *     (RFC 8288). Together, the pages have every pet whose creation was
-         *     acknowledged before the first request.
+         *     For the next page, send the `id` of the last pet as `after`, or follow
+         *     the `Link` header with `rel="next"` (RFC 8288). A page with fewer than
+         *     `limit` pets is the last. Together, the pages have every pet whose
+         *     creation was acknowledged before the first request.
+         *
+         *     Do not use `after` to wait for new pets: a pet gets its id before it is
+         *     stored, so it may appear behind a page that you have read.
          */
         get: operations["listPets"];
         put?: never;
@@ -119,12 +123,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List all orders (beta)
-         * @description Returns all orders in one array, oldest first (by id), including every
-         *     order that was committed before this request. Another system of the
-         *     shop writes orders. **Beta:** filters and pages may be added.
-         *
-         *     Caching, compression and the limit are those of listCategories.
+         * List orders, page by page (beta)
+         * @description Returns orders in one array, oldest first (by id), at most `limit` of
+         *     them. Another system of the shop writes orders. The pages are those of
+         *     listPets. **Beta:** filters may be added.
          */
         get: operations["listOrders"];
         put?: never;
@@ -264,21 +266,34 @@ export interface components {
             createdAt: string;
         };
         /**
-         * @description The body of every error response. Some errors occur before or outside
-         *     any operation:
+         * @description The body of every error response. These are all codes; more may follow.
+         *     Those with a star also occur where no operation documents them.
          *
-         *     | status | code               | reason                                                        |
-         *     | ------ | ------------------ | ------------------------------------------------------------ |
-         *     | 400    | invalid_request    | The request is not valid HTTP/1.1, its path is not valid, or its method is unknown |
-         *     | 404    | not_found          | There is nothing at this path                                 |
-         *     | 405    | method_not_allowed | The path has other methods, which the header Allow lists      |
-         *     | 408    | request_timeout    | The request did not arrive in time; nothing was stored        |
-         *     | 431    | headers_too_large  | The URL and the headers are larger than the deployment allows |
+         *     | status | code | reason |
+         *     | ------ | ---- | ------ |
+         *     | 400 | invalid_request* | The request breaks a rule, which the message names |
+         *     | 400 | unknown_category | The categoryId of a new pet is the id of no category |
+         *     | 401 | unauthorized | The API key is missing or invalid |
+         *     | 403 | insufficient_scope | The API key lacks the scope of the operation |
+         *     | 404 | not_found* | Nothing has this path, or this id |
+         *     | 405 | method_not_allowed* | The path has other methods, which the header Allow lists |
+         *     | 408 | request_timeout* | The request did not arrive in time; nothing was stored |
+         *     | 409 | idempotency_key_in_use | Another request with this Idempotency-Key is in progress |
+         *     | 409 | order_not_cancellable | The order is complete, or its shipDate is past |
+         *     | 413 | payload_too_large | The body is larger than 64 KiB |
+         *     | 422 | idempotency_key_reused | This Idempotency-Key was used with another body |
+         *     | 429 | rate_limited | Too many requests with one key, or from one address |
+         *     | 431 | headers_too_large* | The URL and the headers are too large |
+         *     | 500 | internal_error | A fault of the service |
+         *     | 501 | not_implemented* | Neither the proxy nor the service knows the method |
+         *     | 503 | unavailable | The service cannot run the request now; it had no effect |
+         *     | 503 | outcome_unknown | The request may have had an effect |
+         *     | 507 | list_too_long | The list is larger than the deployment can send |
          */
         Error: {
             /** @description Machine-readable error code; more values may follow */
             code: string;
-            /** @description For people; its wording may change */
+            /** @description For people; it may change */
             message: string;
             /**
              * Format: int32
@@ -288,14 +303,6 @@ export interface components {
         };
     };
     responses: {
-        /** @description Your cached copy is current */
-        NotModified: {
-            headers: {
-                ETag: components["headers"]["ListETag"];
-                [name: string]: unknown;
-            };
-            content?: never;
-        };
         /** @description The body or a header breaks a rule, which the message names */
         BadRequest: {
             headers: {
@@ -305,8 +312,11 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The request has a query parameter, a body or a precondition, which the operation does not accept */
-        UnexpectedInput: {
+        /**
+         * @description A query parameter breaks a rule, which the message names, or the request
+         *     has a body or a precondition that the operation does not accept
+         */
+        BadQuery: {
             headers: {
                 [name: string]: unknown;
             };
@@ -398,9 +408,8 @@ export interface components {
             };
         };
         /**
-         * @description The service cannot reach its database, or is overloaded, or the list is
-         *     too long; the request had no effect. A list that is too long has
-         *     `X-Should-Retry: false` in place of Retry-After.
+         * @description The service cannot reach its database, or is overloaded; the request had
+         *     no effect
          */
         Unavailable: {
             headers: {
@@ -429,6 +438,10 @@ export interface components {
         };
     };
     parameters: {
+        /** @description Maximum number of items in the page */
+        Limit: number;
+        /** @description The `id` of the last item of the previous page; omit it for the first page */
+        After: bigint;
         /**
          * @description A new unique value for each thing to create, such as a UUID, bare or in
          *     double quotes (draft-ietf-httpapi-idempotency-key-header-07). After a
@@ -462,8 +475,8 @@ export interface components {
         /**
          * @description `true` after `outcome_unknown`, if the request had an Idempotency-Key.
          *     `false` after `outcome_unknown` without one, because a repeated create
-         *     could create twice, after a 500, and if a list is too long. Some
-         *     generated SDKs obey this header. Absent otherwise.
+         *     could create twice, and after a 500. Some generated SDKs obey this
+         *     header. Absent otherwise.
          * @example false
          */
         ShouldRetry: boolean;
@@ -486,7 +499,7 @@ export interface components {
         RateLimitPolicy: string;
         /**
          * @description The next page (RFC 8288), as a relative URL; absent from the last page
-         * @example <?limit=20&cursor=MjA>; rel="next"
+         * @example <?limit=20&after=20>; rel="next"
          */
         NextPage: string;
         /**
@@ -544,13 +557,29 @@ export interface operations {
                     "application/json": components["schemas"]["Category"][];
                 };
             };
-            304: components["responses"]["NotModified"];
-            400: components["responses"]["UnexpectedInput"];
+            /** @description Your cached copy is current */
+            304: {
+                headers: {
+                    ETag: components["headers"]["ListETag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadQuery"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];
+            /** @description The list is larger than this deployment can send; a retry does not help */
+            507: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
         };
     };
     createCategory: {
@@ -648,15 +677,12 @@ export interface operations {
     listPets: {
         parameters: {
             query: {
-                /** @description Maximum number of pets in the response */
-                limit: number;
+                /** @description Maximum number of items in the page */
+                limit: components["parameters"]["Limit"];
+                /** @description The `id` of the last item of the previous page; omit it for the first page */
+                after: components["parameters"]["After"];
                 /** @description Return only pets of this status; omit it for pets of any status */
                 status?: "available" | "pending" | "sold";
-                /**
-                 * @description From the `Link` header of the previous page. The format may change:
-                 *     do not build or store one.
-                 */
-                cursor?: string;
             };
             header?: never;
             path?: never;
@@ -677,15 +703,7 @@ export interface operations {
                     "application/json": components["schemas"]["Pet"][];
                 };
             };
-            /** @description A query parameter breaks a rule, which the message names */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["BadQuery"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             429: components["responses"]["TooManyRequests"];
@@ -729,7 +747,15 @@ export interface operations {
                     "application/json": components["schemas"]["Pet"];
                 };
             };
-            400: components["responses"]["BadRequest"];
+            /** @description The body or a header breaks a rule, which the message names */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             409: components["responses"]["IdempotencyKeyInUse"];
@@ -789,31 +815,32 @@ export interface operations {
     };
     listOrders: {
         parameters: {
-            query?: never;
-            header?: {
-                /** @description The `ETag` of your copy, or several, or `*` (RFC 9110, section 13.1.2) */
-                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            query: {
+                /** @description Maximum number of items in the page */
+                limit: components["parameters"]["Limit"];
+                /** @description The `id` of the last item of the previous page; omit it for the first page */
+                after: components["parameters"]["After"];
             };
+            header?: never;
             path?: never;
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description All orders, oldest first; an empty array if there are none */
+            /** @description A page of orders, oldest first; an empty array if there are none */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    ETag: components["headers"]["ListETag"];
+                    Link: components["headers"]["NextPage"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Order"][];
                 };
             };
-            304: components["responses"]["NotModified"];
-            400: components["responses"]["UnexpectedInput"];
+            400: components["responses"]["BadQuery"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             429: components["responses"]["TooManyRequests"];

@@ -2,12 +2,20 @@ import os
 
 import requests
 
-response = requests.get(
-    "https://api.petstore.example/v1/store/orders",
-    headers={"Authorization": f"Bearer {os.environ['API_KEY']}"},
-    timeout=35,
-)
-if not response.ok:
-    raise requests.HTTPError(response.text)
+headers = {"Authorization": f"Bearer {os.environ['API_KEY']}"}
+page = {"limit": 100, "after": 0}
+while True:
+    response = requests.get(
+        "https://api.petstore.example/v1/store/orders",
+        params=page,
+        headers=headers,
+        timeout=35,
+    )
+    if not response.ok:
+        raise requests.HTTPError(response.text)
 
-print(response.json())
+    orders = response.json()
+    print(orders)
+    if len(orders) < page["limit"]:
+        break
+    page["after"] = orders[-1]["id"]

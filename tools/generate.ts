@@ -33,6 +33,7 @@ import {
 } from './generate/json-and-columns.ts'
 import { haproxyConfig, namesFile, namesOf } from './generate/names.ts'
 import { guideWith } from './generate/operation-errors.ts'
+import { pagesFile } from './generate/pages.ts'
 import { prometheusRule } from './generate/prometheus-rule.ts'
 import { readmeWith } from './generate/readme.ts'
 import { sampleProblems, samplesFile } from './generate/samples.ts'
@@ -113,7 +114,8 @@ async function filesOf(file: string, folder: string): Promise<Files> {
     [`${folder}/operations.ts`]: operationsFile(operations, root),
     [`${folder}/stubs.ts`]: stubsFile(operations, root),
     [`${folder}/json.ts`]: rowJsonFile(apiDocument, root),
-    [`${folder}/columns.ts`]: bodyColumnsFile(apiDocument, root)
+    [`${folder}/columns.ts`]: bodyColumnsFile(apiDocument, root),
+    [`${folder}/pages.ts`]: pagesFile(apiDocument, root)
   }
 }
 

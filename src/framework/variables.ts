@@ -167,7 +167,7 @@ export const rarelyNeededVariables = {
     // A longer text would not fit into a string of Node.js.
     maximum: 500_000_000,
     description:
-      'Maximum size of a list or page, and of all responses over 64 KiB that ' +
+      'Maximum size of a list, and of all responses over 64 KiB that ' +
       'clients are reading. If a new one needs room, the connections of the ' +
       'least recently sent are closed. Allow eight times this memory.'
   },

@@ -1,10 +1,18 @@
 import { orderJson } from '../../generated/json.ts'
 import type { OperationHandlers } from '../../generated/operations.ts'
+import { listOrdersPage } from '../../generated/pages.ts'
 import { HttpError, notFound, unavailable } from '../framework/errors.ts'
-import { listHandler } from '../framework/reads/list-handler.ts'
+import { pageHandler } from '../framework/reads/page-handler.ts'
 import type { ResponseBuffers } from '../framework/reads/response-buffers.ts'
 import type { Database } from '../framework/postgres/database.ts'
 import { sql, writeSettings } from '../framework/postgres/sql.ts'
+
+const allOrdersSql = sql`
+  SELECT *
+  FROM orders
+  WHERE id > input.after
+  ORDER BY id
+`
 
 const isOpenSql = 'NOT complete AND (ship_date IS NULL OR ship_date > now())'
 
@@ -31,6 +39,13 @@ const orderStateSql = sql`
 
 /** The operations on orders. */
 export function orderHandlers(database: Database, buffers: ResponseBuffers) {
+  const listAllOrders = pageHandler(database, buffers, {
+    ...listOrdersPage,
+    statementName: 'listOrders',
+    filterTypes: {},
+    select: allOrdersSql,
+    json: orderJson
+  })
   const cancel = database.prepareSingleRow('cancelOrder', deleteOpenOrderSql)
   const readState = database.prepareSingleRow<{ isOpen: boolean | null }>(
     'cancelOrder-state',
@@ -38,11 +53,7 @@ export function orderHandlers(database: Database, buffers: ResponseBuffers) {
   )
 
   return {
-    listOrders: listHandler(database, buffers, {
-      statementName: 'listOrders',
-      table: 'orders',
-      json: orderJson
-    }),
+    listOrders: (request, reply) => listAllOrders(request, reply, {}),
 
     cancelOrder: async ({ params: { orderId: id } }, reply) => {
       const cancelled = await cancel([id])

@@ -1,8 +1,9 @@
 import { newPetColumns } from '../../generated/columns.ts'
 import { petJson } from '../../generated/json.ts'
 import type { OperationHandlers } from '../../generated/operations.ts'
+import { listPetsPage } from '../../generated/pages.ts'
 import { createHandler } from '../framework/creates/create-handler.ts'
-import { badRequest, notFound } from '../framework/errors.ts'
+import { HttpError, notFound } from '../framework/errors.ts'
 import { pageHandler } from '../framework/reads/page-handler.ts'
 import type { ResponseBuffers } from '../framework/reads/response-buffers.ts'
 import { sendJson } from '../framework/openapi/handler.ts'
@@ -15,7 +16,6 @@ const allPetsSql = sql`
   FROM pets
   WHERE id > input.after
   ORDER BY id
-  LIMIT input.size + 1
 `
 
 // With `WHERE pets.status = input.status`, PostgreSQL would search the primary
@@ -26,7 +26,6 @@ const petsOfStatusSql = sql`
   WHERE (pets.status, id) > (input.status, input.after)
     AND pets.status <= input.status
   ORDER BY pets.status, id
-  LIMIT input.size + 1
 `
 
 const petsByIdSql = sql`
@@ -36,21 +35,23 @@ const petsByIdSql = sql`
 `
 
 const unknownCategory = (id: bigint) =>
-  badRequest(
+  new HttpError(
+    400,
+    'unknown_category',
     `body.categoryId must be the id of an existing category, not ${id}`
   )
 
 /** The operations on pets. */
 export function petHandlers(database: Database, buffers: ResponseBuffers) {
-  const shared = { idType: 'bigint', json: petJson } as const
+  const page = { ...listPetsPage, json: petJson }
   const listAllPets = pageHandler(database, buffers, {
-    ...shared,
+    ...page,
     statementName: 'listPets',
     filterTypes: {},
     select: allPetsSql
   })
   const listPetsByStatus = pageHandler(database, buffers, {
-    ...shared,
+    ...page,
     statementName: 'listPets-by-status',
     filterTypes: { status: 'text' },
     select: petsOfStatusSql

@@ -56,7 +56,7 @@ t.test(
 )
 
 for (const [end, result] of [
-  ['commit', 'invalid_request'],
+  ['commit', 'unknown_category'],
   ['release', 201]
 ] as const) {
   t.test(

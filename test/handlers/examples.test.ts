@@ -7,10 +7,12 @@ import type { InjectOptions } from 'fastify'
 import t, { type Test } from 'tap'
 import { Overloaded } from '../../src/framework/batch.ts'
 import { toHttpError } from '../../src/framework/http/error-responses.ts'
+import { notImplemented } from '../../src/framework/openapi/handler.ts'
 import {
   OutcomeUnknown,
   Unavailable
 } from '../../src/framework/postgres/failures.ts'
+import { listTooLong } from '../../src/framework/reads/list-handler.ts'
 import {
   createDatabase,
   createRoles,
@@ -154,10 +156,12 @@ function errorsOfFailures(): Response[] {
     new OutcomeUnknown(undefined, 'outcome_unknown_with_key')
   ]
 
-  return failures.map((failure) => {
-    const { body } = toHttpError(failure)
-    return { status: body.status, body }
-  })
+  return failures.map(errorResponse)
+}
+
+function errorResponse(error: unknown): Response {
+  const { body } = toHttpError(error)
+  return { status: body.status, body }
 }
 
 /** A 429 says in how many seconds to retry, which varies. */
@@ -179,7 +183,8 @@ t.test('each example of an error is a response, and the reverse', async (t) => {
     ...(await sendWithoutScope(t)),
     ...(await exceedLimits(t)),
     ...(await sendKeyed(t)),
-    ...errorsOfFailures()
+    ...errorsOfFailures(),
+    errorResponse(listTooLong)
   ]
 
   for (const operation of operations) {
@@ -211,7 +216,7 @@ const statusAndCode = ({ status, body }: Response) => {
 }
 
 t.test(
-  'the schema Error lists the errors that no operation documents',
+  'the schema Error lists all errors, also those of no operation',
   async (t) => {
     const service = await startService(t)
     const [, path] = String(operations[0]?.request).split(' ')
@@ -220,15 +225,29 @@ t.test(
       { url: `${basePath}/none` },
       { method: 'TRACE', url: `${basePath}${path}` }
     ])
-    for (const code of ['ERR_HTTP_REQUEST_TIMEOUT', 'HPE_HEADER_OVERFLOW']) {
-      const { body } = toHttpError({ code })
-      responses.push({ status: body.status, body })
-    }
+    for (const code of ['ERR_HTTP_REQUEST_TIMEOUT', 'HPE_HEADER_OVERFLOW'])
+      responses.push(errorResponse({ code }))
+    t.throws(notImplemented, new Error('This operation is not implemented yet'))
 
     const schema = document.components?.schemas?.['Error']
-    const rows = JSON.stringify(schema).matchAll(/\\n\| (\d+) +\| (\w+) /g)
-    const listed = [...rows].map(([, status, code]) => `${status} ${code}`)
-    t.same(listed, responses.map(statusAndCode))
+    const rows = JSON.stringify(schema).matchAll(/\| (\d+) +\| (\w+)(\*?) /g)
+    const listed = [...rows].map(([, status, code, star]) => ({
+      name: `${status} ${code}`,
+      isGeneral: star === '*'
+    }))
+    const general = listed.filter(({ isGeneral }) => isGeneral)
+    t.same(
+      general.map(({ name }) => name),
+      [...responses.map(statusAndCode), '501 not_implemented']
+    )
+
+    const documented = operations
+      .flatMap(responseExamples)
+      .map(({ response }) => response)
+      .filter(({ status }) => status >= 400)
+      .map(statusAndCode)
+    const names = new Set(listed.map(({ name }) => name))
+    t.same(new Set([...documented, ...names]), names, 'all are listed')
   }
 )
 

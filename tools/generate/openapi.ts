@@ -9,6 +9,7 @@ export interface Schema {
   format?: string
   nullable?: boolean
   default?: unknown
+  maximum?: number
   items?: Schema
   oneOf?: Schema[]
   properties?: Record<string, Schema>
@@ -34,6 +35,7 @@ interface Parameter {
   name: string
   in: string
   required?: boolean
+  schema?: Schema
   example?: unknown
   examples?: Examples
 }

@@ -11,6 +11,7 @@ export interface Schema {
   items?: Schema
   properties?: Record<string, Schema>
   required?: string[]
+  default?: unknown
   additionalProperties?: boolean
   /** The rule of the schema in its own words: `must ...`. */
   'x-must'?: string
@@ -30,10 +31,12 @@ const range = { minimum: -(2n ** 63n), maximum: 2n ** 63n - 1n }
  */
 export function replaceInt64(schema: Schema): Record<string, unknown> {
   if (schema.type === 'integer' && schema.format === 'int64') {
-    if ('enum' in schema || 'default' in schema)
-      throw new Error('an int64 cannot have an enum or a default')
+    if ('enum' in schema) throw new Error('an int64 cannot have an enum')
+    const { 'x-must': must, default: value } = schema
     return {
-      'x-must': schema['x-must'],
+      'x-must': must,
+      // Ajv adds it as a number, before the keyword makes it a bigint.
+      ...(value !== undefined && { default: value }),
       int64: { ...range, ...schema }
     }
   }

@@ -20,6 +20,10 @@ const tooLarge = new HttpError(
   `The body is larger than ${maxBodySize} bytes`
 )
 
+const compressed = badRequest(
+  'The body must be sent without Content-Encoding: it would not be decoded'
+)
+
 /**
  * Parses request bodies as JSON (RFC 8259) in UTF-8, and rejects bodies of
  * every other Content-Type.
@@ -27,8 +31,10 @@ const tooLarge = new HttpError(
 export function acceptJson(app: FastifyInstance): void {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', (_request, payload, done) => {
-    const { 'content-length': length } = payload.headers
-    if (Number(length) > maxBodySize) done(tooLarge)
+    const { 'content-length': length, 'content-encoding': coding } =
+      payload.headers
+    if (coding !== undefined) done(compressed)
+    else if (Number(length) > maxBodySize) done(tooLarge)
     else readBody(payload, done)
   })
   app.addContentTypeParser('*', (_request, payload, done) => {

@@ -35,3 +35,11 @@ export interface BodyColumn<Body> {
   /** What validation adds if the property is left out. */
   default?: unknown
 }
+
+/** What the OpenAPI document says of pages. From generated/pages.ts. */
+export interface DocumentedPage {
+  /** The SQL type of the column `id`, and of `input.after`. */
+  idType: 'bigint' | 'uuid'
+  /** The maximum of `limit`. */
+  maxSize: number
+}

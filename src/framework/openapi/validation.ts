@@ -66,7 +66,6 @@ const unsupported = {
 /**
  * Rejects conditions of a request that an operation does not evaluate. To
  * ignore them would let a request take effect that its client has forbidden.
- * Rejects Content-Encoding too: no body is decoded.
  *
  * They are the preconditions of RFC 9110, section 13.1, that compare an ETag,
  * and the Idempotency-Key, which means "only once". The other preconditions
@@ -77,7 +76,6 @@ function headerValidator(schema: Schema, method: string) {
   // Without an ETag, no tag matches: If-None-Match does not prevent a read.
   const isRead = ['GET', 'HEAD'].includes(method)
   const conditions = {
-    'content-encoding': unsupported,
     'if-match': unsupported,
     'idempotency-key': unsupported,
     ...(!isRead && { 'if-none-match': unsupported })
@@ -96,16 +94,24 @@ function validator(schema: Schema, part: string) {
 
   return (value: unknown) => {
     if (validate(value)) return true
-    const messages = validate.errors
-      ?.slice(0, maxReportedErrors)
-      .map((error) => describe(error, part))
-    return { error: badRequest(String(messages?.join('; '))) }
+    const errors = validate.errors?.slice(0, maxReportedErrors) ?? []
+    const messages = new Set(errors.map((error) => describe(error, part)))
+    return { error: badRequest([...messages].join('; ')) }
   }
 }
 
 /** Describes a value and its rule, such as `body.name must be string`. */
-const describe = (error: ErrorObject, part: string) =>
-  `${part}${error.instancePath.replaceAll('/', '.')} ${ruleOf(error, part)}`
+function describe(error: ErrorObject, part: string): string {
+  const value = part + error.instancePath.replaceAll('/', '.')
+  // Many clients send null for what they have no value for.
+  // Only a parameter of the query can be repeated.
+  const { type } = error.parentSchema as Schema
+  if (part === 'query' && Array.isArray(error.data) && type !== 'array')
+    return `${value} must be sent once`
+  const isNull = error.data === null && error.keyword !== 'enum'
+  const hint = isNull ? ', not null: leave it out if it is optional' : ''
+  return `${value} ${ruleOf(error, part)}${hint}`
+}
 
 /** Ajv names neither the properties nor the values that it allows. */
 function ruleOf(error: ErrorObject, part: string): string {

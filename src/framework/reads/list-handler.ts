@@ -1,11 +1,12 @@
 import type { FastifyRequest } from 'fastify'
 import { sharedCall } from '../batch.ts'
+import { HttpError } from '../errors.ts'
 import { CachedBody } from '../http/cached-body.ts'
 import { type JsonReply, type Sent, sendJson } from '../openapi/handler.ts'
 import type { RawJson, RowJson } from '../openapi/json.ts'
 import type { Database, Statement } from '../postgres/database.ts'
 import { sql } from '../postgres/sql.ts'
-import { type ResponseBuffers, listTooLong } from './response-buffers.ts'
+import type { ResponseBuffers } from './response-buffers.ts'
 
 /**
  * SQL for a list as a JSON array, which PostgreSQL writes:
@@ -97,6 +98,13 @@ interface ListDefinition<Item> {
   json: RowJson<Item>
 }
 
+/** No 503: a client that sends the request again gets the same. */
+export const listTooLong = new HttpError(
+  507,
+  'list_too_long',
+  'The list is too long for this service: tell its operator'
+)
+
 /** A request for a list. */
 type ListRequest = Pick<FastifyRequest, 'headers' | 'log'>
 
@@ -132,8 +140,13 @@ export function listHandler<Item>(
     reply: ListReply<Item>
   ): Promise<Sent> => {
     const { size, body } = await read()
-    if (body === undefined)
-      throw listTooLong(request.log, statementName, size, buffers)
+    if (body === undefined) {
+      request.log.error(
+        `${statementName} returns ${size} bytes: raise ` +
+          `MAX_RESPONSE_BUFFER_BYTES (${buffers.limit})`
+      )
+      throw listTooLong
+    }
 
     // The client may keep the list, but must check before each use that it is
     // unchanged (RFC 9111, section 5.2.2).

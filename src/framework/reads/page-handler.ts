@@ -1,29 +1,9 @@
-import type { FastifyRequest } from 'fastify'
-import { badRequest } from '../errors.ts'
 import { type JsonReply, sendJson } from '../openapi/handler.ts'
-import type { RawJson, RowJson } from '../openapi/json.ts'
+import type { DocumentedPage, RawJson, RowJson } from '../openapi/json.ts'
 import type { Database } from '../postgres/database.ts'
 import { inputTable, sql } from '../postgres/sql.ts'
 import { type InputRow, sharedReader } from '../shared-reader.ts'
-import { type ResponseBuffers, listTooLong } from './response-buffers.ts'
-
-/**
- * The SQL types of ids. `lowest` precedes each id, so no row may have it.
- * `isValid` tells whether PostgreSQL can cast a text to the type.
- */
-const idTypes = {
-  bigint: {
-    lowest: '-9223372036854775808',
-    isValid: (text: string) =>
-      /^-?\d{1,19}$/.test(text) &&
-      BigInt.asIntN(64, BigInt(text)) === BigInt(text)
-  },
-  uuid: {
-    lowest: '00000000-0000-0000-0000-000000000000',
-    isValid: (text: string) =>
-      /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/.test(text)
-  }
-}
+import type { ResponseBuffers } from './response-buffers.ts'
 
 /** Pages of one statement, which are in memory together. */
 const maxPages = 10
@@ -32,16 +12,13 @@ const maxPages = 10
  * A statement that reads a page of a list. Ten pages must fit into
  * MAX_RESPONSE_BUFFER_BYTES: otherwise, they end each other's connections.
  */
-interface PageDefinition<Filter extends string, Item> {
+interface PageDefinition<Filter extends string, Item> extends DocumentedPage {
   statementName: string
-  /** The SQL type of the column `id`, and of `input.after`. */
-  idType: keyof typeof idTypes
   /** The SQL types of the other columns of `input`, by name. */
   filterTypes: Record<Filter, string>
   /**
-   * A SELECT of the first `input.size + 1` rows after `input.after`, in the
-   * order of the id: the last one shows that another page follows. It has the
-   * columns of the schema.
+   * A SELECT of the rows after `input.after`, in the order of the id. It has
+   * the columns of the schema, and no LIMIT.
    */
   select: string
   /** Writes an item. From generated/json.ts. */
@@ -55,19 +32,28 @@ interface Page<Item> {
 }
 
 /** A request for a page. */
-interface PageRequest extends Pick<FastifyRequest, 'log'> {
+interface PageRequest {
   /** Its parameters. The Link to the next page repeats them. */
   query: Record<string, string | number | bigint | boolean | undefined> & {
+    after: string | bigint
     limit: number
-    cursor?: string | undefined
   }
 }
 
-// The items are bytes, because requests that share a page share its Buffer,
-// which ResponseBuffers counts once.
+/**
+ * SQL for pages as JSON. One row more than a page has shows that another page
+ * follows.
+ *
+ * The planner knows the constant limit only: without it, it would expect a
+ * tenth of the table in each page, and compile the plan for that.
+ *
+ * The items are bytes, because requests that share a page share its Buffer,
+ * which ResponseBuffers counts once.
+ */
 const pageSql = (
   inputTypes: Record<string, string>,
   select: string,
+  maxSize: number,
   itemJson: string
 ) => sql`
   SELECT
@@ -87,45 +73,40 @@ const pageSql = (
         ORDER BY id
       ) AS items
     FROM (
-      ${select}
+      SELECT *
+      FROM (
+        ${select}
+        LIMIT ${String(maxSize + 1)}
+      ) AS largest_page
+      ORDER BY id
+      LIMIT input.size + 1
     ) AS item
   ) AS found
   ORDER BY ordinal
 `
 
-const cursorOf = (id: string) => Buffer.from(id).toString('base64url')
-
-/** The text in a cursor. Node.js also decodes what `cursorOf` never makes. */
-function idIn(cursor: string): string | undefined {
-  const id = Buffer.from(cursor, 'base64url').toString()
-  return cursorOf(id) === cursor ? id : undefined
-}
-
 /**
  * A Link to the page after an id (RFC 8288). It is relative, because a proxy
  * may hide the address of the service, and change the path.
  */
-function linkTo(id: string, query: PageRequest['query']): string {
-  const cursor = cursorOf(id)
+function linkTo(after: string, query: PageRequest['query']): string {
   const parameters = new URLSearchParams()
-  for (const [name, value] of Object.entries({ ...query, cursor }))
+  for (const [name, value] of Object.entries({ ...query, after }))
     if (value !== undefined) parameters.append(name, String(value))
 
   return `<?${parameters.toString()}>; rel="next"`
 }
 
 /**
- * The handler of an operation that lists the rows of a table in pages. Requests
- * that wait at the same time share a statement.
- *
- * A cursor is the id of the last item of a page, in base64url. Unlike the
- * number of a page, it does not shift when items are created meanwhile. It is
- * opaque, so that it may change.
+ * The handler of an operation that lists the rows of a table in pages, with the
+ * parameters `limit` and `after`: the id of the last item of the page before.
+ * Unlike the number of a page, an id does not shift when items are created
+ * meanwhile. Requests that wait at the same time share a statement.
  *
  * @example
  * const toys = pageHandler(database, buffers, {
+ *   ...listToysPage,
  *   statementName: 'listToys',
- *   idType: 'uuid',
  *   filterTypes: { color: 'text' },
  *   select: sql`
  *     SELECT *
@@ -133,7 +114,6 @@ function linkTo(id: string, query: PageRequest['query']): string {
  *     WHERE color = input.color
  *       AND id > input.after
  *     ORDER BY id
- *     LIMIT input.size + 1
  *   `,
  *   json: toyJson
  * })
@@ -141,9 +121,7 @@ function linkTo(id: string, query: PageRequest['query']): string {
  * return toys(request, reply, { color: 'red' })
  *
  * @returns a handler that also takes the filters; rejects with the errors of
- *   `Database.run`, with Overloaded if too many requests wait, and with
- *   HttpError: 400 for a cursor that is no id of this type, 503 for a page that
- *   exceeds the limit
+ *   `Database.run`, and with Overloaded if too many requests wait
  */
 export function pageHandler<
   Filter extends string,
@@ -151,40 +129,28 @@ export function pageHandler<
 >(
   database: Database,
   buffers: ResponseBuffers,
-  {
-    statementName,
-    idType,
-    filterTypes,
-    select,
-    json
-  }: PageDefinition<Filter, Item>
+  definition: PageDefinition<Filter, Item>
 ) {
-  const { lowest, isValid } = idTypes[idType]
-  const inputTypes = { ...filterTypes, after: idType, size: 'integer' }
-  const text = pageSql(inputTypes, select, json.expression)
+  const { statementName, idType, maxSize, select, json } = definition
+  const inputTypes = {
+    ...definition.filterTypes,
+    after: idType,
+    size: 'integer'
+  }
   const read = sharedReader<string, Page<Item>>(database, {
     statementName,
     inputTypes,
-    text,
+    text: pageSql(inputTypes, select, maxSize, json.expression),
     maxInputRows: maxPages
   })
 
   return async (
-    { query, log }: PageRequest,
+    { query }: PageRequest,
     reply: JsonReply<200, Item[]>,
     filters: InputRow<Filter>
   ) => {
-    const { cursor, limit: size } = query
-    const after = cursor === undefined ? lowest : idIn(cursor)
-    if (after === undefined || !isValid(after)) {
-      throw badRequest(
-        'query.cursor must be taken from the Link header of the previous page, or left out'
-      )
-    }
-
+    const { after, limit: size } = query
     const { items, next } = await read({ ...filters, after, size })
-    if (items.length > buffers.limit)
-      throw listTooLong(log, statementName, items.length, buffers)
     buffers.hold(items, reply.raw)
     if (next !== null) reply.header('link', linkTo(next, query))
 

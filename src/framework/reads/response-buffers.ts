@@ -1,34 +1,8 @@
 import type { ServerResponse } from 'node:http'
-import type { FastifyBaseLogger } from 'fastify'
-import { doNotRetry, HttpError } from '../errors.ts'
 import type { Metrics } from '../metrics.ts'
 
 /** Bytes. A body of this size usually fits the buffers of its connection. */
 const uncountedSize = 2 ** 16
-
-/**
- * Logs that a list or a page is too long for the service, and returns its 503.
- *
- * @param name of its statement
- * @param size at least so many bytes
- */
-export function listTooLong(
-  log: FastifyBaseLogger,
-  name: string,
-  size: number,
-  { limit }: ResponseBuffers
-): HttpError {
-  log.error(
-    `${name} returns at least ${size} bytes: raise ` +
-      `MAX_RESPONSE_BUFFER_BYTES (${limit}), or list it in shorter pages`
-  )
-  return new HttpError(
-    503,
-    'unavailable',
-    'The list is too long for this service: ask its operator',
-    doNotRetry
-  )
-}
 
 /**
  * Limits the memory of bodies that clients have yet to read. A body counts
@@ -37,7 +11,7 @@ export function listTooLong(
  * clients deny nothing to others.
  */
 export class ResponseBuffers {
-  /** Bytes. Whoever makes a body rejects a larger one with `listTooLong`. */
+  /** Bytes. A larger body takes the place of all others. */
   readonly limit: number
   readonly #metrics: Metrics
   /** The responses that send each body. The last sent body is last. */

@@ -45,11 +45,12 @@ t.test(
         ids: { type: 'array', items: { allOf: [int64] } },
         map: { type: 'object', additionalProperties: int64 },
         note: { type: ['string', 'null'], default: null },
-        color: { type: 'string', default: 'red', example: 'red' }
+        color: { type: 'string', default: 'red', example: 'red' },
+        level: { ...int64, default: 7 }
       }
     })
 
-    const defaults = { note: null, color: 'red' }
+    const defaults = { note: null, color: 'red', level: '7n' }
     const bodies = [
       {
         sent: '{"ids":[1,9007199254740993],"map":{"a":2},"other":"1"}',
@@ -102,6 +103,10 @@ const messagesByBody = {
   '{"names":12345678901234567890}': 'body.names must be array',
   '{"names":["a",""]}': 'body.names.1 must NOT have fewer than 1 characters',
   '{"day":"7"}': 'body.day must be a day of the week',
+  '{"price":null}':
+    'body.price must be number, not null: leave it out if it is optional',
+  '{"color":null}':
+    'body.color must be string, not null: leave it out if it is optional; body.color must be one of: red, blue',
   '{"color":"green"}': 'body.color must be one of: red, blue',
   '{"kind":"cash"}': 'body.kind must be card',
   '{"point":{"x":1,"z":1}}': 'body.point must not have "z"; it may have x, y',

@@ -36,7 +36,7 @@ t.test('each response to a valid request has the headers', async (t) => {
 })
 
 t.test('a deprecated page keeps the Link to the next one', async (t) => {
-  const nextPage = '<?cursor=x>; rel="next"'
+  const nextPage = '<?after=1>; rel="next"'
   const respond = (_request: FastifyRequest, reply: FastifyReply) =>
     reply.header('link', nextPage).send({})
   const app = await serve(t, { '/old': { get: old } }, respond)

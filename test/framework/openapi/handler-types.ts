@@ -20,6 +20,7 @@ import {
   tagJson
 } from '../../support/notes/generated/json.ts'
 import type { OperationHandlers } from '../../support/notes/generated/operations.ts'
+import { listRemarksPage } from '../../support/notes/generated/pages.ts'
 import type { components } from '../../support/notes/generated/types.ts'
 
 type Note = components['schemas']['Note']
@@ -77,8 +78,8 @@ const read = {
   select: 'SELECT * FROM x WHERE x.id = input.id'
 }
 const page = {
+  ...listRemarksPage,
   statementName: 'x',
-  idType: 'bigint',
   filterTypes: { color: 'text' },
   select: 'SELECT * FROM x WHERE id > input.after'
 } as const

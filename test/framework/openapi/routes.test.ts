@@ -36,7 +36,7 @@ for (const [fault, rest, message] of [
   [
     'an int64 with an enum',
     { parameters: [{ name: 'x', in: 'query', schema: int64 }] },
-    'an int64 cannot have an enum or a default'
+    'an int64 cannot have an enum'
   ]
 ] as const) {
   t.test(`${fault} stops the start`, async (t) => {

@@ -17,6 +17,7 @@ import {
 } from './generated/columns.ts'
 import { noteJson, remarkJson, replyJson } from './generated/json.ts'
 import type { OperationHandlers } from './generated/operations.ts'
+import { listRemarksPage, listRepliesPage } from './generated/pages.ts'
 import { stubs } from './generated/stubs.ts'
 
 /** Processes with TEST_API=notes serve it: see ../typescript.js. */
@@ -97,7 +98,6 @@ const pagesOfRemarks = sql`
   FROM remarks
   WHERE id > input.after
   ORDER BY id
-  LIMIT input.size + 1
 `
 
 const notePrecheck = sql`
@@ -108,8 +108,8 @@ const notePrecheck = sql`
 
 function remarkHandlers(database: Database, buffers: ResponseBuffers) {
   const pages = pageHandler(database, buffers, {
+    ...listRemarksPage,
     statementName: 'listRemarks',
-    idType: 'uuid',
     filterTypes: {},
     select: pagesOfRemarks,
     json: remarkJson
@@ -145,13 +145,12 @@ const pagesOfReplies = sql`
     AND coalesce(replies.text = input.text, true)
     AND id > input.after
   ORDER BY id
-  LIMIT input.size + 1
 `
 
 function replyHandlers(database: Database, buffers: ResponseBuffers) {
   const pages = pageHandler(database, buffers, {
+    ...listRepliesPage,
     statementName: 'listReplies',
-    idType: 'bigint',
     filterTypes: {
       note_id: 'bigint',
       owner: 'bigint',

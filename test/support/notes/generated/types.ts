@@ -294,6 +294,7 @@ export interface operations {
     listReplies: {
         parameters: {
             query: {
+                after: bigint;
                 limit: number;
                 pinned?: boolean;
                 text?: string;
@@ -351,7 +352,7 @@ export interface operations {
         parameters: {
             query: {
                 limit: number;
-                cursor?: string;
+                after: string;
             };
             header?: never;
             path?: never;

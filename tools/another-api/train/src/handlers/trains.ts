@@ -9,6 +9,11 @@ import {
   tripJson
 } from '../../generated/json.ts'
 import type { OperationHandlers } from '../../generated/operations.ts'
+import {
+  getBookingsPage,
+  getStationsPage,
+  getTripsPage
+} from '../../generated/pages.ts'
 import { createHandler } from '../framework/creates/create-handler.ts'
 import { notFound } from '../framework/errors.ts'
 import { pageHandler } from '../framework/reads/page-handler.ts'
@@ -25,7 +30,6 @@ const pageOf = (table: string, filter: string) => sql`
   WHERE id > input.after
     AND ${filter}
   ORDER BY id
-  LIMIT input.size + 1
 `
 
 const deleteBooking = sql`
@@ -46,15 +50,15 @@ export const trainHandlers = (
 
 function timetableHandlers(database: Database, buffers: ResponseBuffers) {
   const stations = pageHandler(database, buffers, {
+    ...getStationsPage,
     statementName: 'getStations',
-    idType: 'uuid',
     filterTypes: {},
     select: pageOf('stations', 'true'),
     json: stationJson
   })
   const trips = pageHandler(database, buffers, {
+    ...getTripsPage,
     statementName: 'getTrips',
-    idType: 'uuid',
     filterTypes: {
       origin: 'uuid',
       destination: 'uuid',
@@ -81,8 +85,8 @@ function timetableHandlers(database: Database, buffers: ResponseBuffers) {
 
 function bookingHandlers(database: Database, buffers: ResponseBuffers) {
   const bookings = pageHandler(database, buffers, {
+    ...getBookingsPage,
     statementName: 'getBookings',
-    idType: 'uuid',
     filterTypes: {},
     select: pageOf('bookings', 'true'),
     json: bookingJson

@@ -1,0 +1,40 @@
+// generated/pages.ts: what openapi.yaml says of the pages of an operation.
+import type { ApiDocument } from '../../src/framework/openapi/document.ts'
+import { header } from './json-and-columns.ts'
+import { operationsOf } from './openapi.ts'
+
+/** The type of a column by the format of `after`, the id of one of its rows. */
+const idTypes: Record<string, string> = { int64: 'bigint', uuid: 'uuid' }
+
+/** A constant for each operation with the parameters `limit` and `after`. */
+export function pagesFile(
+  apiDocument: Pick<ApiDocument, 'document'>,
+  root = '..'
+): string {
+  const constants = operationsOf(apiDocument).flatMap(
+    ({ operationId, parameters = [] }) => {
+      const schemaOf = (name: string) =>
+        parameters.find((one) => one.in === 'query' && one.name === name)
+          ?.schema
+      const [after, limit] = [schemaOf('after'), schemaOf('limit')]
+      if (after === undefined || limit === undefined) return []
+
+      const idType = idTypes[String(after.format)]
+      if (idType === undefined || limit.maximum === undefined) {
+        throw new Error(
+          `openapi.yaml: ${operationId} needs a maximum of \`limit\`, and the format int64 or uuid of \`after\``
+        )
+      }
+      return `
+/** The pages of ${operationId}. */
+export const ${operationId}Page: DocumentedPage = {
+  idType: '${idType}',
+  maxSize: ${limit.maximum}
+}
+`
+    }
+  )
+
+  return `${header}import type { DocumentedPage } from '${root}/src/framework/openapi/json.ts'
+${constants.join('')}`
+}
