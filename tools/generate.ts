@@ -92,7 +92,7 @@ ${operations.map(member).join('')}}
 function stubsFile(operations: ApiOperation[], root: string): string {
   const member = ({ id }: ApiOperation) => `  ${id}: notImplemented`
 
-  return `${header}import { notImplemented } from '${root}/src/framework/openapi/handler.ts'
+  return `${header}import { notImplemented } from '${root}/src/framework/openapi/not-implemented.ts'
 import type { OperationHandlers } from './operations.ts'
 
 /** Respond with 501 until src/handlers has the handler of the operation. */

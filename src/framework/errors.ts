@@ -31,9 +31,6 @@ export const badRequest = (message: string) =>
 export const notFound = (thing: string, id: bigint | string) =>
   new HttpError(404, 'not_found', `There is no ${thing} with the id ${id}`)
 
-/** Some generated SDKs retry each 5xx unless this header forbids it. */
-export const doNotRetry = { 'x-should-retry': 'false' }
-
 /** For a 503 after which the same request may succeed. */
 export const retryLater = { 'retry-after': '1' }
 
@@ -45,6 +42,3 @@ export const unavailableBecause = (message: string) =>
 export const unavailable = unavailableBecause(
   'The service is unavailable; the request had no effect: retry'
 )
-
-/** 400: a body that is not JSON. */
-export const wrongType = badRequest('Content-Type must be application/json')

@@ -7,7 +7,7 @@ import type { InjectOptions } from 'fastify'
 import t, { type Test } from 'tap'
 import { Overloaded } from '../../src/framework/batch.ts'
 import { toHttpError } from '../../src/framework/http/error-responses.ts'
-import { notImplemented } from '../../src/framework/openapi/handler.ts'
+import { notImplemented } from '../../src/framework/openapi/not-implemented.ts'
 import {
   OutcomeUnknown,
   Unavailable

@@ -11,7 +11,8 @@ import { groupedInsert } from './grouped-insert.ts'
 import {
   type CreateDefinition,
   type CreateRequest,
-  prepareInserts
+  idempotentParts,
+  insertSql
 } from './insert-statement.ts'
 
 /** Requests of an operation whose rows may wait, each with a body of 64 KiB. */
@@ -32,8 +33,13 @@ export function createHandler<Body extends object, Params, Status, Schema>(
   const { otherColumns = [], precheck } = definition
   const { metrics } = database
   metrics.initializeIdempotentCreates(operationId)
-  const statements = prepareInserts(database, definition)
-  const insert = groupedInsert<Schema>(database, statements)
+  const insert = groupedInsert<Schema>(database, {
+    plain: database.prepare(operationId, insertSql(definition)),
+    idempotent: database.prepare(
+      `${operationId}-idempotent`,
+      insertSql(definition, idempotentParts)
+    )
+  })
   let unfinished = 0
 
   return async (
@@ -60,18 +66,10 @@ export function createHandler<Body extends object, Params, Status, Schema>(
     if (hasIdempotencyKey)
       metrics.idempotentCreates.inc({ operation: operationId, outcome })
 
-    switch (outcome) {
-      case 'created':
-        break
-      case 'replayed':
-        reply.header('idempotent-replayed', 'true')
-        break
-      case 'invalid':
-        // Only a precheck has this outcome.
-        throw precheck?.invalid(request) as Error
-      default:
-        throw rejections[outcome]()
-    }
+    // Only a precheck has this outcome.
+    if (outcome === 'invalid') throw precheck?.invalid(request) as Error
+    if (outcome === 'replayed') reply.header('idempotent-replayed', 'true')
+    else if (outcome !== 'created') throw rejections[outcome]
     if (location !== undefined)
       reply.header('location', location(idIn(result.response)))
     return sendJson(reply, status, result.response)
@@ -159,21 +157,19 @@ const idIn = (row: string) => String((parse(row) as { id: unknown }).id)
 
 /** The responses to outcomes that each create can have. */
 const rejections = {
-  blocked: () => unavailable,
+  blocked: unavailable,
 
-  reused: () =>
-    new HttpError(
-      422,
-      'idempotency_key_reused',
-      'This Idempotency-Key was used with another body: send a new key'
-    ),
+  reused: new HttpError(
+    422,
+    'idempotency_key_reused',
+    'This Idempotency-Key was used with another body: send a new key'
+  ),
 
-  in_use: () =>
-    new HttpError(
-      409,
-      'idempotency_key_in_use',
-      'Another request with this Idempotency-Key is in progress: ' +
-        'retry with the same key',
-      { 'retry-after': '1' }
-    )
+  in_use: new HttpError(
+    409,
+    'idempotency_key_in_use',
+    'Another request with this Idempotency-Key is in progress: ' +
+      'retry with the same key',
+    { 'retry-after': '1' }
+  )
 }

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { stringify } from 'safe-stable-stringify'
 import { batch } from '../batch.ts'
-import type { Database } from '../postgres/database.ts'
+import type { Database, Statement } from '../postgres/database.ts'
 import { mayBeFaultOfRow, postgresErrorIn } from '../postgres/failures.ts'
-import { inputParameters } from '../postgres/sql.ts'
-import type { InsertStatements, RowOutcome } from './insert-statement.ts'
+import type { RowOutcome } from './insert-statement.ts'
 
 /** Rows of one statement. */
 const maxGroupSize = 250
@@ -14,6 +14,14 @@ const longestPauseMs = 400
 
 /** The SQLSTATE after a lock_timeout. */
 const lockNotAvailable = '55P03'
+
+/** The statements of an operation. */
+interface InsertStatements {
+  /** For rows without an Idempotency-Key. */
+  plain: Statement
+  /** For rows of which at least one has an Idempotency-Key. */
+  idempotent: Statement
+}
 
 /** An input row. */
 interface InsertRow {
@@ -112,7 +120,8 @@ async function insertRows<Schema>(
 ): Promise<Attempt<Schema>[]> {
   const isPlain = rows.every((row) => !row.hasIdempotencyKey)
   const statement = isPlain ? plain : idempotent
-  const values = inputParameters(rows.map((row) => row.values))
+  // JSON.stringify would reject a bigint.
+  const values = [stringify(rows.map((row) => row.values))]
   if (use === 'writes') {
     const labels = { statement: statement.name }
     database.metrics.groupedWrites.observe(labels, rows.length)

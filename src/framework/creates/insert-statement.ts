@@ -1,23 +1,14 @@
 import type { ApiKeyCheck } from '../keys/key.ts'
 import type { BodyColumn, RawJson, RowJson } from '../openapi/json.ts'
-import type { Database, Statement } from '../postgres/database.ts'
 import { inputTable, sql, writeSettings } from '../postgres/sql.ts'
-
-/**
- * The header of an operation that has the parameter Idempotency-Key in the
- * OpenAPI document. The compiler names this type in its error for an operation
- * that lacks the parameter.
- */
-interface DocumentedIdempotencyKey {
-  'idempotency-key'?: string | undefined
-}
 
 /** A valid request to an operation that creates a row. */
 export interface CreateRequest<Body, Params> {
   method: string
   routeOptions: { url?: string | undefined }
   params: Params
-  headers: DocumentedIdempotencyKey
+  /** The OpenAPI document must have the parameter. */
+  headers: { 'idempotency-key'?: string | undefined }
   apiKeyCheck: ApiKeyCheck | undefined
   body: Body
 }
@@ -206,28 +197,4 @@ export function insertSql<Body, Params, Status, Schema>(
     LEFT JOIN stored ON stored.id = checked_row.id
     ORDER BY ordinal
   `
-}
-
-/** The statements of an operation. */
-export interface InsertStatements {
-  /** For rows without an Idempotency-Key. */
-  plain: Statement
-  /** For rows of which at least one has an Idempotency-Key. */
-  idempotent: Statement
-}
-
-/** Prepares the statements of an operation. */
-export function prepareInserts<Body, Params, Status, Schema>(
-  database: Database,
-  definition: CreateDefinition<Body, Params, Status, Schema>
-): InsertStatements {
-  const { operationId } = definition
-
-  return {
-    plain: database.prepare(operationId, insertSql(definition)),
-    idempotent: database.prepare(
-      `${operationId}-idempotent`,
-      insertSql(definition, idempotentParts)
-    )
-  }
 }

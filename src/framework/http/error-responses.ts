@@ -1,12 +1,10 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import {
   badRequest,
-  doNotRetry,
   HttpError,
   retryLater,
   unavailable,
-  unavailableBecause,
-  wrongType
+  unavailableBecause
 } from '../errors.ts'
 import { OutcomeUnknown } from '../postgres/failures.ts'
 import { defaultHeaders } from './default-headers.ts'
@@ -27,6 +25,9 @@ export const serverErrorCodes = [
   'unavailable',
   'outcome_unknown'
 ]
+
+/** Some generated SDKs retry each 5xx unless this header forbids it. */
+const doNotRetry = { 'x-should-retry': 'false' }
 
 const internalError = new HttpError(
   500,
@@ -66,7 +67,9 @@ const responsesByCode: Partial<Record<string, HttpError>> = {
     'headers_too_large',
     'The header section of the request is too large'
   ),
-  FST_ERR_CTP_INVALID_MEDIA_TYPE: wrongType,
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: badRequest(
+    'Content-Type must be application/json'
+  ),
   FST_ERR_BAD_URL: badRequest('The path must be percent-encoded UTF-8')
 }
 

@@ -1,5 +1,4 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { HttpError } from '../errors.ts'
 import type { RawJson } from './json.ts'
 
 /** The shape that openapi-typescript gives an operation. */
@@ -61,19 +60,6 @@ export type Handler<Operation extends OperationTypes> = (
     >
   }>
 ) => Promise<Sent> | Sent
-
-/**
- * The handler of an operation that has no other yet.
- *
- * @throws HttpError 501
- */
-export function notImplemented(): never {
-  throw new HttpError(
-    501,
-    'not_implemented',
-    'This operation is not implemented yet'
-  )
-}
 
 /**
  * What `sendJson` needs of a `Reply`: one status, with a body. `code` and

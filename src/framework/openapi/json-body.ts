@@ -1,12 +1,15 @@
 import type { IncomingMessage } from 'node:http'
-import type {
-  FastifyInstance,
-  onRequestHookHandler,
-  preValidationHookHandler
+import {
+  errorCodes,
+  type FastifyInstance,
+  type onRequestHookHandler,
+  type preValidationHookHandler
 } from 'fastify'
 import { isInteger, isSafeNumber, parse } from 'lossless-json'
 import { messageOf } from '../message-of.ts'
-import { badRequest, HttpError, wrongType } from '../errors.ts'
+import { badRequest, HttpError } from '../errors.ts'
+
+const { FST_ERR_CTP_INVALID_MEDIA_TYPE } = errorCodes
 
 /** Bytes. A larger body gets 413. */
 const maxBodySize = 65_536
@@ -39,7 +42,7 @@ export function acceptJson(app: FastifyInstance): void {
   })
   app.addContentTypeParser('*', (_request, payload, done) => {
     findContent(payload, (hasContent) =>
-      done(hasContent ? wrongType : null, undefined)
+      done(hasContent ? new FST_ERR_CTP_INVALID_MEDIA_TYPE() : null, undefined)
     )
   })
 }

@@ -1,5 +1,4 @@
 import dedent from 'dedent'
-import { stringify } from 'safe-stable-stringify'
 
 /**
  * A template tag for SQL that reads well in the code and in
@@ -36,9 +35,10 @@ export const writeSettings = sql`
 `
 
 /**
- * SQL for a table of input rows, made from the parameter of a statement
- * (`inputParameters`): a JSON array of rows, whose values are cast from text.
- * The last column, `ordinal`, counts the rows from 1.
+ * SQL for a table of input rows, made from the parameter of a statement: a JSON
+ * array of rows, each of which is an array of values. The last column,
+ * `ordinal`, counts the rows from 1. pg would send an array of SQL with NULL as
+ * a word, which a server with `array_nulls = off` takes for text.
  *
  * The planner expects 100 rows, whatever the parameter is. So PostgreSQL plans
  * the statement once. Look up rows of a growing table with LATERAL and LIMIT: a
@@ -60,18 +60,3 @@ export function inputTable(types: Record<string, string>): string {
     ) AS input
   `
 }
-
-/**
- * The parameter for `inputTable`. pg would send an array of SQL with NULL as a
- * word, which a server with `array_nulls = off` takes for text.
- */
-export function inputParameters(rows: unknown[][]): string[] {
-  return [JSON.stringify(rows.map((row) => row.map(jsonOf)))]
-}
-
-/**
- * Returns a value as text, even if its column is jsonb. JSON.stringify would
- * reject a bigint.
- */
-const jsonOf = (value: unknown) =>
-  value === null || typeof value === 'string' ? value : stringify(value)

@@ -20,14 +20,8 @@ import type { ResponseBuffers } from './response-buffers.ts'
  * The size is counted first, because PostgreSQL could need gigabytes for a list
  * that is then rejected.
  *
- * The version is that of all tables. Equal versions mean equal rows:
- *
- * - A snapshot says of every transaction whether this statement sees it. So two
- *   statements with equal snapshots see the same rows, whatever changed them.
- * - After a crash, ids of transactions may be used again. Crash recovery resets
- *   the statistics, so the version differs.
- * - Another server may use the same ids. It was started at another time.
- * - An address may lead to another database of the server, or another schema.
+ * The version is that of all tables. docs/architecture.md says why equal
+ * versions mean equal rows.
  *
  * @param items selects the columns `id` and `json` of each row. They
  *   are read twice
@@ -82,9 +76,6 @@ interface ReadList {
   /** Undefined if the list is too long. */
   body: CachedBody | undefined
 }
-
-/** Before the first read, which replaces it: its version equals none. */
-const noList: ReadList = { version: '', size: 0, body: undefined }
 
 /** The rows of a list. The order is that of the column `id`. */
 interface ListDefinition<Item> {
@@ -165,28 +156,25 @@ export function listHandler<Item>(
  * encodings.
  */
 function listReader(database: Database, maxSize: number, statement: Statement) {
-  let last = noList
-
-  function bodyOf(text: string | null): CachedBody | undefined {
-    if (text === null) return undefined
-    const body = new CachedBody(text)
-    return last.body?.etag === body.etag ? last.body : body
-  }
+  const { metrics, timeoutMs } = database
+  // Before the first read, its version equals none.
+  let last: ReadList = { version: '', size: 0, body: undefined }
 
   async function read(requestCount: number): Promise<ReadList> {
-    database.metrics.sharedReads.observe(
-      { statement: statement.name },
-      requestCount
-    )
+    metrics.sharedReads.observe({ statement: statement.name }, requestCount)
     // Otherwise, frequent commits could make bodies faster than they are
     // compressed, and these would fill the memory.
     await last.body?.compressionsSettled()
     const values = [last.version, maxSize]
     const rows = await database.run('reads', statement, values)
-    const [{ version, size, body }] = rows as [ListRow]
-    if (size !== null) last = { version, size, body: bodyOf(body) }
+    const [{ version, size, body: text }] = rows as [ListRow]
+    if (size === null) return last
+
+    const body = text === null ? undefined : new CachedBody(text)
+    const isUnchanged = body?.etag === last.body?.etag
+    last = { version, size, body: isUnchanged ? last.body : body }
     return last
   }
 
-  return sharedCall(read, { maxWaitMs: database.timeoutMs })
+  return sharedCall(read, { maxWaitMs: timeoutMs })
 }

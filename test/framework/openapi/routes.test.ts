@@ -1,7 +1,7 @@
 // Operations of an OpenAPI document: their paths, their keys, and what stops
 // the start.
 import t from 'tap'
-import { notImplemented } from '../../../src/framework/openapi/handler.ts'
+import { notImplemented } from '../../../src/framework/openapi/not-implemented.ts'
 import { anything, documentOf, pathWithPost, serve, start } from './serve.ts'
 
 t.test(
