@@ -1,7 +1,6 @@
 // Writes these files, or the marked parts of them:
 //
 // - generated/, from openapi.yaml, samples/ and the statements of src/handlers
-// - README.md: the operations, from openapi.yaml
 // - docs/clients.md: the errors of single operations, from openapi.yaml
 // - docs/configuration.md, from src/framework/variables.ts
 // - docs/metrics.md, from the metrics of src/
@@ -35,7 +34,6 @@ import { haproxyConfig, namesFile, namesOf } from './generate/names.ts'
 import { guideWith } from './generate/operation-errors.ts'
 import { pagesFile } from './generate/pages.ts'
 import { prometheusRule } from './generate/prometheus-rule.ts'
-import { readmeWith } from './generate/readme.ts'
 import { sampleProblems, samplesFile } from './generate/samples.ts'
 
 process.chdir(path.resolve(import.meta.dirname, '..'))
@@ -146,8 +144,7 @@ async function generate(): Promise<Files> {
     ),
     'docs/configuration.md': await configurationPage(
       read('docs/configuration.md')
-    ),
-    'README.md': await readmeWith(apiDocument, read('README.md'))
+    )
   }
 }
 
