@@ -49,8 +49,10 @@ export async function growTables(
 
 /** Lets the Idempotency-Keys of `growTables` expire. */
 export async function expireKeys(client: Client): Promise<void> {
+  // Faster than an UPDATE: it sorts the rows of each index.
   await client.query(
-    `UPDATE idempotency_keys SET created_at = created_at - interval '1 day'`
+    `ALTER TABLE idempotency_keys
+     ALTER created_at TYPE timestamptz USING created_at - interval '1 day'`
   )
   await client.query('VACUUM ANALYZE idempotency_keys')
 }
