@@ -43,6 +43,31 @@ need_python() {
     install python3-venv
 }
 
+# Starts the newest PostgreSQL of this system, until the script ends, and sets
+# TEST_DATABASE_URL. It has JIT, which the embedded one lacks.
+start_system_postgres() {
+  ls -d /usr/lib/postgresql/*/bin >/dev/null 2>&1 || (
+    forbid_starts
+    install postgresql
+  )
+  local binaries
+  binaries=$(ls -d /usr/lib/postgresql/*/bin | sort -V | tail -n 1)
+  postgres_folder=$(mktemp -d)
+  # PostgreSQL does not run as root.
+  postgres=()
+  if [ "$(id -u)" = 0 ]; then
+    chown nobody "$postgres_folder"
+    postgres=(setpriv --reuid=nobody --regid=nogroup --clear-groups)
+  fi
+  "${postgres[@]}" "$binaries/initdb" -D "$postgres_folder/data" -U postgres \
+    -A trust -E UTF8 --locale=C >/dev/null
+  postgres+=("$binaries/pg_ctl" -D "$postgres_folder/data")
+  trap '"${postgres[@]}" -m fast stop >/dev/null || true; rm -rf "$postgres_folder"' EXIT
+  "${postgres[@]}" -l "$postgres_folder/log" -w \
+    -o "-c listen_addresses= -k $postgres_folder -c fsync=off" start >/dev/null
+  export TEST_DATABASE_URL="postgres://postgres@localhost/postgres?host=$postgres_folder"
+}
+
 # Runs a command of a tool: run_tool contract diff
 run_tool() {
   local tool=$1

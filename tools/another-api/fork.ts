@@ -11,6 +11,7 @@ const root = path.resolve(import.meta.dirname, '../..')
 /** What docs/architecture.md says to delete. */
 const deleted = [
   'migrations/0002_pet_shop.sql',
+  'migrations/0003_vacuum_of_messages.sql',
   'samples',
   'src/handlers',
   'test/handlers',

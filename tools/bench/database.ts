@@ -1,5 +1,11 @@
 import { setTimeout } from 'node:timers/promises'
-import type { Client } from 'pg'
+import pg, { type Client } from 'pg'
+import { apiKeyPrefix } from '../../generated/names.ts'
+import { ApiKeyStore } from '../../src/framework/keys/store.ts'
+import { Metrics } from '../../src/framework/metrics.ts'
+import { Database } from '../../src/framework/postgres/database.ts'
+import { api } from '../../src/handlers/index.ts'
+import { migrate, silent } from '../../test/support/database.ts'
 import type { Work } from './plan.ts'
 
 const insertCategories = `
@@ -15,6 +21,22 @@ const insertPets = `
   SELECT 'Pet ' || id, id, 'sold'
   FROM categories
 `
+
+/** Migrates a database. Opens it twice, and creates an API key. */
+export async function openMigrated(url: string) {
+  await migrate(url, {}, [api.migrationsFolder])
+  const limits = { DATABASE_TIMEOUT_MS: 5000 }
+  const database = new Database(url, limits, silent, new Metrics())
+  const store = new ApiKeyStore(database, apiKeyPrefix, silent)
+  const key = await store.create('bench')
+
+  // Nothing that this client changes is measured.
+  const options = '-c synchronous_commit=off'
+  const client = new pg.Client({ connectionString: url, options })
+  await client.connect()
+
+  return { database, client, key }
+}
 
 /** Makes categories, half of them with a description, and a pet of each. */
 export async function fill(client: Client, { rows }: Work): Promise<void> {

@@ -14,15 +14,17 @@ export interface Work {
   connections: number
   /** Rows in each table at the start. */
   rows: number
+  /** Whether each request has an Idempotency-Key. */
+  hasKeys?: boolean
   /** Whether it needs pets, which only some servers know. */
   hasPets?: boolean
   /** Whether creates are deleted again, so that lists keep their length. */
   isTrimmed?: boolean
 }
 
-const get = (path: string): LoadRequest => ({ method: 'GET', path })
+export const get = (path: string): LoadRequest => ({ method: 'GET', path })
 const listCategories = get('/categories')
-const post = (path: string, body: object): LoadRequest => ({
+export const post = (path: string, body: object): LoadRequest => ({
   method: 'POST',
   path,
   body

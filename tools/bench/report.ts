@@ -72,7 +72,7 @@ export function report(
 
 Written by \`npm run bench\`. [docs/performance.md](../../docs/performance.md) describes the servers.
 
-${conditions(rounds, postgres)}
+Medians of ${rounds} rounds of 1 s. ${conditions(postgres)}
 
 ## Ratios
 
@@ -91,7 +91,8 @@ ${table(results, servers, rateCell)}
   return format(text, { parser: 'markdown' })
 }
 
-function conditions(rounds: number, postgres: string): string {
+/** When, what and on which machine the benchmark has measured. */
+export function conditions(postgres: string): string {
   const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'])
   const machine = [
     `${cpus().length} CPUs (${cpus()[0]?.model.trim()})`,
@@ -102,5 +103,5 @@ function conditions(rounds: number, postgres: string): string {
   ]
   const today = new Date().toISOString().slice(0, 10)
 
-  return `${today}, commit ${commit.toString().trim()}, medians of ${rounds} rounds of 1 s. ${machine.join(', ')}. Server, database and load generator, wrk, share the machine.`
+  return `${today}, commit ${commit.toString().trim()}. ${machine.join(', ')}. Server, database and load generator, wrk, share the machine.`
 }

@@ -3,16 +3,11 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import pg from 'pg'
 import { apiKeyPrefix } from '../../generated/names.ts'
 import { startEmbeddedPostgres } from '../../src/framework/embedded/postgres.ts'
-import { ApiKeyStore } from '../../src/framework/keys/store.ts'
 import { createLogger } from '../../src/framework/log.ts'
-import { Metrics } from '../../src/framework/metrics.ts'
-import { Database } from '../../src/framework/postgres/database.ts'
-import { api } from '../../src/handlers/index.ts'
-import { migrate, query } from '../../test/support/database.ts'
-import { fill, trim } from './database.ts'
+import { query } from '../../test/support/database.ts'
+import { fill, openMigrated, trim } from './database.ts'
 import { type Work, works } from './plan.ts'
 import { report, type Result, type Sample } from './report.ts'
 import { build, programs, type Server, startServer } from './servers.ts'
@@ -30,16 +25,8 @@ const log = createLogger('warn', apiKeyPrefix)
 
 const postgres = await startEmbeddedPostgres(folder, log)
 const { url: databaseUrl } = postgres
-await migrate(databaseUrl, {}, [api.migrationsFolder])
-const limits = { DATABASE_TIMEOUT_MS: 5000 }
-const database = new Database(databaseUrl, limits, log, new Metrics())
-const key = await new ApiKeyStore(database, apiKeyPrefix, log).create('bench')
+const { database, client, key } = await openMigrated(databaseUrl)
 await database.close()
-
-// Nothing of this client is measured.
-const options = '-c synchronous_commit=off'
-const client = new pg.Client({ connectionString: databaseUrl, options })
-await client.connect()
 
 const started: Server[] = []
 for (const program of programs) {

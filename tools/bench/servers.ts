@@ -1,5 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { freePort } from '../../test/support/postgres.ts'
 import { until } from '../../test/support/until.ts'
 
@@ -92,9 +92,11 @@ export async function startServer(
   return { program, url, stop, settle, cpu: () => cpuOf(child.pid) }
 }
 
-/** Microseconds of CPU: /proc has clock ticks of 10 ms. */
-function cpuOf(pid = 0): number {
-  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-  const [, user, system] = /\) (?:\S+ ){11}(\d+) (\d+)/.exec(stat) ?? []
-  return (Number(user) + Number(system)) * 10_000
+/** Microseconds of CPU of all threads. */
+export function cpuOf(pid = 0): number {
+  const threads = readdirSync(`/proc/${pid}/task`).map((thread) => {
+    const file = `/proc/${pid}/task/${thread}/schedstat`
+    return Number(readFileSync(file, 'utf8').split(' ')[0])
+  })
+  return threads.reduce((sum, nanoseconds) => sum + nanoseconds / 1000, 0)
 }

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { promisify } from 'node:util'
 import type { Work } from './plan.ts'
 
@@ -21,7 +22,7 @@ interface Summary {
 export async function loadByWrk(
   url: string,
   key: string,
-  { title, requests, connections }: Work
+  { title, requests, connections, hasKeys }: Work
 ): Promise<Summary> {
   const version = new URL(url).pathname
   const lines = requests.map(({ method, path, body }) => {
@@ -42,6 +43,7 @@ export async function loadByWrk(
       env: {
         ...process.env,
         REQUESTS: lines.join(''),
+        ...(hasKeys && { KEY_PREFIX: randomUUID() }),
         AUTHORIZATION: `Bearer ${key}`
       }
     }

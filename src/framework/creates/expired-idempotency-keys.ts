@@ -2,8 +2,11 @@ import type { Database } from '../postgres/database.ts'
 import { sql, writeSettings } from '../postgres/sql.ts'
 import type { Task } from '../tasks.ts'
 
-/** Milliseconds between two removals. */
+/** Milliseconds between two runs. */
 const intervalMs = 5000
+
+/** A run begins with the oldest row once in so many: once an hour. */
+const runsPerHour = 720
 
 /**
  * How long an Idempotency-Key is kept. Clients may rely on 24 hours from the
@@ -14,18 +17,26 @@ const lifetime = '24 hours 10 minutes'
 /** Idempotency-Keys of one statement, which a slow disk deletes in a second. */
 const maxDeleted = 500
 
-/** Waits 250 ms for rows that another replica is removing, and then fails. */
+/**
+ * Begins with rows of the time $1: until a vacuum, deleted rows stay in the
+ * index, and a statement would read all of them again. One replica deletes at a
+ * time, and the others find no row meanwhile.
+ */
 const deleteExpiredSql = sql`
   DELETE FROM idempotency_keys
   WHERE ctid = ANY (ARRAY(
     SELECT ctid
     FROM idempotency_keys
-    WHERE created_at < now() - interval '${lifetime}'
+    WHERE created_at >= to_timestamp($1)
+      AND created_at < now() - interval '${lifetime}'
+      AND (
+        SELECT pg_try_advisory_xact_lock('idempotency_keys'::regclass::bigint)
+      )
     ORDER BY created_at
-    LIMIT $1
+    LIMIT ${String(maxDeleted)}
   ))
     AND ${writeSettings}
-  RETURNING true
+  RETURNING extract(epoch FROM created_at)::float8 AS time
 `
 
 /**
@@ -35,16 +46,22 @@ const deleteExpiredSql = sql`
 export function removalOfExpiredIdempotencyKeys(database: Database): Task {
   const name = 'remove-expired-idempotency-keys'
   const statement = database.prepare(name, deleteExpiredSql)
-
-  const task = 'idempotency_keys'
+  const { housekeepingSuccess } = database.metrics
   const succeeded = () =>
-    database.metrics.housekeepingSuccess.setToCurrentTime({ task })
+    housekeepingSuccess.setToCurrentTime({ task: 'idempotency_keys' })
+
+  let runs = 0
+  let newestDeleted = -Infinity
 
   async function work(signal: AbortSignal): Promise<void> {
-    let deleted: unknown[]
+    // An older row may have been committed late, or left by another replica.
+    let from = runs++ % runsPerHour === 0 ? -Infinity : newestDeleted
+    let deleted: { time: number }[]
     do {
-      deleted = await database.run('writes', statement, [maxDeleted])
+      deleted = await database.run('writes', statement, [from])
       succeeded()
+      from = Math.max(from, ...deleted.map(({ time }) => time))
+      newestDeleted = Math.max(newestDeleted, from)
     } while (deleted.length === maxDeleted && !signal.aborted)
   }
 

@@ -7,17 +7,14 @@ import { sql } from '../postgres/sql.ts'
  * successor, `greatest` ignores its NULL.
  */
 const nextExpirySql = sql`
-  SELECT extract(epoch FROM min(expires_at) - now())::float8 AS seconds
-  FROM api_keys
-  WHERE revoked_at IS NULL
-    AND expires_at > now()
-    AND last_used_at > greatest(
+  SELECT extract(epoch FROM min(used.expires_at) - now())::float8 AS seconds
+  FROM api_keys AS used
+  LEFT JOIN api_keys AS successor ON successor.id = used.replaced_by
+  WHERE used.revoked_at IS NULL
+    AND used.expires_at > now()
+    AND used.last_used_at > greatest(
       now() - interval '24 hours',
-      (
-        SELECT successor.created_at + interval '1 hour'
-        FROM api_keys AS successor
-        WHERE successor.id = api_keys.replaced_by
-      )
+      successor.created_at + interval '1 hour'
     )
 `
 

@@ -3,8 +3,10 @@ import { removalOfExpiredIdempotencyKeys } from '../../../src/framework/creates/
 import { repeat } from '../../../src/framework/tasks.ts'
 import type { Database } from '../../../src/framework/postgres/database.ts'
 import {
+  begin,
   createDatabase,
   holdKeys,
+  openDatabase,
   query,
   silent
 } from '../../support/database.ts'
@@ -265,4 +267,35 @@ t.test('replicas remove expired keys together, in batches', async (t) => {
     'housekeeping_last_success_timestamp_seconds{task="idempotency_keys"}'
   for (const { database } of replicas)
     t.ok(Number(await sample(database, task)) > 0)
+})
+
+t.test('a removal begins where the last one ended', async (t) => {
+  const url = await createDatabase(t)
+  const { work } = removalOfExpiredIdempotencyKeys(openDatabase(t, url))
+  /** Runs it so many times. Returns the number of keys that are left. */
+  async function keysAfter(runs: number): Promise<number> {
+    for (let run = 0; run < runs; run++)
+      await work(new AbortController().signal)
+    return (await query(url, 'SELECT FROM idempotency_keys')).length
+  }
+  const add = (age: string) =>
+    query(
+      url,
+      `INSERT INTO idempotency_keys
+       SELECT sha256('${age}'), '', '', now() - interval '${age}'`
+    )
+
+  await add('25 hours')
+  const other = await begin(
+    t,
+    url,
+    "SELECT pg_advisory_xact_lock('idempotency_keys'::regclass::bigint)"
+  )
+  t.equal(await keysAfter(1), 1, 'another replica deletes')
+  await other.release()
+  t.equal(await keysAfter(1), 0)
+
+  await add('26 hours')
+  t.equal(await keysAfter(718), 1, 'it is older than what was deleted')
+  t.equal(await keysAfter(1), 0, 'once an hour, the oldest key is first')
 })
