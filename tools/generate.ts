@@ -19,7 +19,6 @@ import openapiTS, {
   type SchemaObject
 } from 'openapi-typescript'
 import ts from 'typescript'
-import { parse } from 'yaml'
 import {
   type ApiOperation,
   readApiDocument
@@ -36,6 +35,7 @@ import { guideWith } from './generate/operation-errors.ts'
 import { prometheusRule } from './generate/prometheus-rule.ts'
 import { readmeWith } from './generate/readme.ts'
 import { sampleProblems, samplesFile } from './generate/samples.ts'
+import { requireServed } from './generate/served.ts'
 
 process.chdir(path.resolve(import.meta.dirname, '..'))
 
@@ -49,8 +49,8 @@ type Files = Record<string, string>
  *
  * @throws Error if the document is not valid OpenAPI
  */
-async function typesFile(yaml: string): Promise<string> {
-  const document = parse(yaml, requireDefaults) as OpenAPI3
+async function typesFile(json: string): Promise<string> {
+  const document = JSON.parse(json, requireDefaults) as OpenAPI3
   const ast = await openapiTS(document, { transform: int64AsBigint })
   return header + astToString(ast)
 }
@@ -103,13 +103,12 @@ ${operations.map(member).join(',\n')}
 
 /** The files of a document, in a folder. */
 async function filesOf(file: string, folder: string): Promise<Files> {
-  const types = await typesFile(read(file))
   const root = path.relative(folder, '.')
   const apiDocument = readApiDocument(file)
-  const { operations } = apiDocument
+  const { json, operations } = apiDocument
 
   return {
-    [`${folder}/types.ts`]: types,
+    [`${folder}/types.ts`]: await typesFile(json),
     [`${folder}/operations.ts`]: operationsFile(operations, root),
     [`${folder}/stubs.ts`]: stubsFile(operations, root),
     [`${folder}/json.ts`]: rowJsonFile(apiDocument, root),
@@ -126,6 +125,7 @@ async function generate(): Promise<Files> {
     ...(await filesOf(`${notes}/openapi.yaml`, `${notes}/generated`))
   }
   const apiDocument = readApiDocument('openapi.yaml')
+  await requireServed(apiDocument)
   const { name } = JSON.parse(read('package.json')) as { name: string }
   const names = namesOf(apiDocument, name)
   const guide = await guideWith(apiDocument, read(guideSource))

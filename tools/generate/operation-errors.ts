@@ -23,7 +23,7 @@ export function guideWith(
     return responses
       .filter(([status]) => status.startsWith('4'))
       .flatMap(([status, { content }]) =>
-        Object.values(content?.['application/json'].examples ?? {}).flatMap(
+        Object.values(content?.['application/json']?.examples ?? {}).flatMap(
           ({ value }) => {
             const { code, message } = value as { code: string; message: string }
             const name = `${status} ${code}`

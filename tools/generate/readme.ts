@@ -9,7 +9,7 @@ export function readmeWith(
   readme: string
 ): Promise<string> {
   const rows = operationsOf(apiDocument).map((operation) => {
-    const { request, summary, deprecated, responses } = operation
+    const { request, summary = '', deprecated, responses } = operation
     const statuses = responses.map(([status]) => status)
     const successes = statuses.filter((status) => status.startsWith('2'))
 

@@ -172,7 +172,7 @@ export function pageHandler<
   return async (
     { query, log }: PageRequest,
     reply: JsonReply<200, Item[]>,
-    filters: InputRow<Filter>
+    filters: Partial<InputRow<Filter>>
   ) => {
     const { cursor, limit: size } = query
     const after = cursor === undefined ? lowest : idIn(cursor)
