@@ -23,7 +23,8 @@ CREATE TABLE bookings (
   trip_id uuid NOT NULL REFERENCES trips,
   passenger_name text NOT NULL,
   has_bicycle boolean,
-  has_dog boolean
+  has_dog boolean,
+  UNIQUE (trip_id, passenger_name, has_bicycle)
 );
 
 CREATE TABLE payments (
