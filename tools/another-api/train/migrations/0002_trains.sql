@@ -23,8 +23,7 @@ CREATE TABLE bookings (
   trip_id uuid NOT NULL REFERENCES trips,
   passenger_name text NOT NULL,
   has_bicycle boolean,
-  has_dog boolean,
-  UNIQUE (trip_id, passenger_name, has_bicycle)
+  has_dog boolean
 );
 
 CREATE TABLE payments (
@@ -33,7 +32,8 @@ CREATE TABLE payments (
   amount numeric NOT NULL,
   currency text NOT NULL,
   source jsonb NOT NULL,
-  status text NOT NULL DEFAULT 'succeeded'
+  status text NOT NULL DEFAULT 'succeeded',
+  UNIQUE (booking_id, amount)
 );
 
 CREATE FUNCTION hide_source() RETURNS trigger LANGUAGE plpgsql AS $$
