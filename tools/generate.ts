@@ -73,10 +73,13 @@ function int64AsBigint(schema: SchemaObject): ts.TypeNode | undefined {
   return ts.factory.createUnionTypeNode([bigintType, nullType])
 }
 
+/** An operationId as a key of an object. */
+const keyOf = (id: string) => (/^\w+$/.test(id) ? id : `'${id}'`)
+
 /** generated/operations.ts: the type of each handler. */
 function operationsFile(operations: ApiOperation[], root: string): string {
   const member = ({ id, method, path: route }: ApiOperation) =>
-    `  /** ${method} ${route} */\n  ${id}: Handler<operations['${id}']>\n`
+    `  /** ${method} ${route} */\n  ${keyOf(id)}: Handler<operations['${id}']>\n`
 
   return `${header}import type { Handler } from '${root}/src/framework/openapi/handler.ts'
 import type { operations } from './types.ts'
@@ -89,7 +92,7 @@ ${operations.map(member).join('')}}
 
 /** generated/stubs.ts: what responds for each operation at first. */
 function stubsFile(operations: ApiOperation[], root: string): string {
-  const member = ({ id }: ApiOperation) => `  ${id}: notImplemented`
+  const member = ({ id }: ApiOperation) => `  ${keyOf(id)}: notImplemented`
 
   return `${header}import { notImplemented } from '${root}/src/framework/openapi/handler.ts'
 import type { OperationHandlers } from './operations.ts'

@@ -12,6 +12,7 @@ import {
   bodyColumnsFile,
   rowJsonFile
 } from '../../generate/json-and-columns.ts'
+import { guideWith } from '../../generate/operation-errors.ts'
 import { readmeWith } from '../../generate/readme.ts'
 import { edit, type Edits } from '../edit.ts'
 
@@ -55,6 +56,14 @@ const id = { name: 'id', in: 'query', schema: string }
 const jsonOf = (schema: object) => ({
   content: { 'application/json': { schema } }
 })
+/** An error with an example. */
+const errorWith = (value: object) => {
+  const properties = { code: string, message: string, status: string }
+  const schema = { ...object, properties }
+  return {
+    content: { 'application/json': { schema, examples: { one: { value } } } }
+  }
+}
 const tree = {
   ...object,
   properties: { children: { $ref: '#/components/schemas/Tree' } }
@@ -80,7 +89,10 @@ const served: [has: string, Edits, url?: string][] = [
     { servers: [{ url: '/shop/v1.0' }] },
     '/shop/v1.0/things'
   ],
-  ['an operationId in other words', { [`${get} operationId`]: 'List_Things' }],
+  [
+    'an operationId in other words',
+    { [`${get} operationId`]: 'list-Things.v1' }
+  ],
   ['a tag without a summary', { [`${get} tags`]: ['things'] }],
   ['an array as a component', { [thing]: { type: 'array', items: string } }],
   ['a scalar as a component', { [thing]: string }],
@@ -88,6 +100,10 @@ const served: [has: string, Edits, url?: string][] = [
   ['no required property', { [`${thing} required`]: undefined }],
   ['a map', { [thing]: { ...object, additionalProperties: string } }],
   ['a value of any type', { [`${thing} properties id`]: {} }],
+  [
+    'an example of an error without a code',
+    { [`${get} responses 404`]: { description: 'None', ...errorWith({}) } }
+  ],
   ['an unknown format', { [`${thing} properties id format`]: 'country' }],
   [
     'a quote in a name',
@@ -149,9 +165,9 @@ const rejected: [Edits, place: string, remedy: RegExp][] = [
     /Write an operationId of/
   ],
   [
-    { [`${get} operationId`]: 'list-things' },
+    { [`${get} operationId`]: 'list/things' },
     '/paths/~1things/get/operationId',
-    /such as listThings|such as listCategories/
+    /such as listCategories/
   ],
   [
     { [`${item} post`]: { ...operation, requestBody: jsonOf({ $ref }) } },
@@ -225,6 +241,7 @@ async function serve(t: Test, source: string) {
   writeFileSync(file, source)
   const apiDocument = readApiDocument(file)
   await readmeWith(apiDocument, readFileSync('README.md', 'utf8'))
+  await guideWith(apiDocument, readFileSync('docs/clients.md', 'utf8'))
   for (const code of [rowJsonFile(apiDocument), bodyColumnsFile(apiDocument)]) {
     t.same(
       ts.transpileModule(code, { reportDiagnostics: true }).diagnostics,

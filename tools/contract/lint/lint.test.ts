@@ -60,7 +60,7 @@ const faults: Record<string, Edits | Edits[]> = {
     { 'paths /categories parameters': [] },
     { 'paths /categories trace': operation }
   ],
-  'operation-id-is-identifier': { [`${list} operationId`]: 'list-categories' },
+  'operation-id-is-name': { [`${list} operationId`]: 'list/categories' },
   'operation-has-responses': { [`${list} responses`]: undefined },
   'responses-are-not-empty': { [`${list} responses`]: {} },
   'reference-is-internal': { [name]: { $ref: 'other.yaml#/name' } },
