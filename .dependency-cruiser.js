@@ -58,7 +58,7 @@ export default {
     forbid(
       'handlers-write-no-json',
       { path: '^src/handlers/' },
-      { path: 'src/framework/openapi/json[.]ts' }
+      { path: 'src/framework/openapi/json[.]ts', ...loaded }
     ),
     forbid(
       'service-without-tools',

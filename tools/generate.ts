@@ -18,7 +18,6 @@ import openapiTS, {
   type SchemaObject
 } from 'openapi-typescript'
 import ts from 'typescript'
-import { parse } from 'yaml'
 import {
   type ApiOperation,
   readApiDocument
@@ -35,6 +34,7 @@ import { guideWith } from './generate/operation-errors.ts'
 import { pagesFile } from './generate/pages.ts'
 import { prometheusRule } from './generate/prometheus-rule.ts'
 import { sampleProblems, samplesFile } from './generate/samples.ts'
+import { requireServed } from './generate/served.ts'
 
 process.chdir(path.resolve(import.meta.dirname, '..'))
 
@@ -48,8 +48,8 @@ type Files = Record<string, string>
  *
  * @throws Error if the document is not valid OpenAPI
  */
-async function typesFile(yaml: string): Promise<string> {
-  const document = parse(yaml, requireDefaults) as OpenAPI3
+async function typesFile(json: string): Promise<string> {
+  const document = JSON.parse(json, requireDefaults) as OpenAPI3
   const ast = await openapiTS(document, { transform: int64AsBigint })
   return header + astToString(ast)
 }
@@ -72,10 +72,13 @@ function int64AsBigint(schema: SchemaObject): ts.TypeNode | undefined {
   return ts.factory.createUnionTypeNode([bigintType, nullType])
 }
 
+/** An operationId as a key of an object. */
+const keyOf = (id: string) => (/^\w+$/.test(id) ? id : `'${id}'`)
+
 /** generated/operations.ts: the type of each handler. */
 function operationsFile(operations: ApiOperation[], root: string): string {
   const member = ({ id, method, path: route }: ApiOperation) =>
-    `  /** ${method} ${route} */\n  ${id}: Handler<operations['${id}']>\n`
+    `  /** ${method} ${route} */\n  ${keyOf(id)}: Handler<operations['${id}']>\n`
 
   return `${header}import type { Handler } from '${root}/src/framework/openapi/handler.ts'
 import type { operations } from './types.ts'
@@ -88,7 +91,7 @@ ${operations.map(member).join('')}}
 
 /** generated/stubs.ts: what responds for each operation at first. */
 function stubsFile(operations: ApiOperation[], root: string): string {
-  const member = ({ id }: ApiOperation) => `  ${id}: notImplemented`
+  const member = ({ id }: ApiOperation) => `  ${keyOf(id)}: notImplemented`
 
   return `${header}import { notImplemented } from '${root}/src/framework/openapi/not-implemented.ts'
 import type { OperationHandlers } from './operations.ts'
@@ -102,13 +105,12 @@ ${operations.map(member).join(',\n')}
 
 /** The files of a document, in a folder. */
 async function filesOf(file: string, folder: string): Promise<Files> {
-  const types = await typesFile(read(file))
   const root = path.relative(folder, '.')
   const apiDocument = readApiDocument(file)
-  const { operations } = apiDocument
+  const { json, operations } = apiDocument
 
   return {
-    [`${folder}/types.ts`]: types,
+    [`${folder}/types.ts`]: await typesFile(json),
     [`${folder}/operations.ts`]: operationsFile(operations, root),
     [`${folder}/stubs.ts`]: stubsFile(operations, root),
     [`${folder}/json.ts`]: rowJsonFile(apiDocument, root),
@@ -126,6 +128,7 @@ async function generate(): Promise<Files> {
     ...(await filesOf(`${notes}/openapi.yaml`, `${notes}/generated`))
   }
   const apiDocument = readApiDocument('openapi.yaml')
+  await requireServed(apiDocument)
   const { name } = JSON.parse(read('package.json')) as { name: string }
   const names = namesOf(apiDocument, name)
   const guide = await guideWith(apiDocument, read(guideSource))

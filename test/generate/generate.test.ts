@@ -25,7 +25,7 @@ const copied = [
 ]
 
 const cwd = t.testdir({
-  samples: { 'getDog.sh': '# a sample', 'getDog.rb': '' },
+  samples: { 'get-dog.sh': '# a sample', 'get-dog.rb': '' },
   node_modules: t.fixture('symlink', path.resolve('node_modules'))
 })
 for (const name of copied)
@@ -39,7 +39,7 @@ const generate = (...options: string[]) =>
 
 const getDog = `  /dogs/{dogId}:
     get:
-      operationId: getDog
+      operationId: get-dog
       x-scopes: [dogs:read]
       summary: Get a dog
       parameters:
@@ -90,7 +90,7 @@ const problems = [
   ...readApiDocument(api.openapiFile).operations.map(
     ({ id }) => `samples/${id}.sh is missing: write it by hand\n`
   ),
-  'samples/getDog.rb belongs to no operation or language\n'
+  'samples/get-dog.rb belongs to no operation or language\n'
 ]
 
 t.test('npm run generate writes what --check reports', async (t) => {
@@ -107,7 +107,7 @@ t.test('npm run generate writes what --check reports', async (t) => {
   t.same(await generate('--check'), { code: 1, output: problems.join('') })
 
   const written = {
-    'generated/operations.ts': "getDog: Handler<operations['getDog']>",
+    'generated/operations.ts': "'get-dog': Handler<operations['get-dog']>",
     'generated/types.ts': 'owner: bigint | null;',
     'generated/json.ts': `coalesce("owner"::text, 'null')`,
     'generated/samples.json': '# a sample',

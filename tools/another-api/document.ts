@@ -7,10 +7,9 @@ import { parse } from 'yaml'
 type Json = Record<string, unknown>
 
 interface Schema {
-  type?: string
   required?: string[]
   properties?: Record<string, Schema>
-  oneOf?: Schema[]
+  anyOf?: Schema[]
 }
 
 export interface Document {
@@ -54,10 +53,9 @@ function without(flag: 'readOnly' | 'writeOnly', original?: Schema): Schema {
       ? undefined
       : value
   )
-  const schema = JSON.parse(text.replace('"anyOf"', '"oneOf"')) as Schema
-  for (const source of schema.properties?.['source']?.oneOf ?? []) {
+  const schema = JSON.parse(text) as Schema
+  for (const source of schema.properties?.['source']?.anyOf ?? []) {
     const { properties = {}, required = [] } = source
-    source.type = 'object'
     source.required = required.filter((name) => name in properties)
   }
   return schema

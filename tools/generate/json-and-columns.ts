@@ -2,8 +2,14 @@
 // response, and how the body of a request becomes a row. A property
 // `categoryId` has the column `category_id`.
 import type { ApiDocument } from '../../src/framework/openapi/document.ts'
-import { columnOf, rejectColumnOfCreates } from './column-names.ts'
-import { type Message, operationsOf, type Schema } from './openapi.ts'
+import { columnOf, isColumnOfCreates } from './column-names.ts'
+import {
+  type Message,
+  operationsOf,
+  type Schema,
+  schemasPath,
+  targetOf
+} from './openapi.ts'
 
 type Documented = Pick<ApiDocument, 'document'>
 
@@ -22,7 +28,7 @@ interface Property {
 export const header =
   '// Generated from openapi.yaml by `npm run generate`. Do not edit.\n\n'
 
-/** generated/json.ts: for each schema of a response, a row as its JSON. */
+/** generated/json.ts: for each row of a response, its JSON. */
 export function rowJsonFile(apiDocument: Documented, root = '..'): string {
   const messages = operationsOf(apiDocument).flatMap(({ responses }) =>
     responses
@@ -30,12 +36,18 @@ export function rowJsonFile(apiDocument: Documented, root = '..'): string {
       .map(([, response]) => response)
   )
   const constants = schemasOf(messages).map((name) => {
-    const expression = jsonExpression(name, propertiesOf(apiDocument, name))
+    const properties = propertiesOf(apiDocument, name)
+    // The first property has no comma, so it must be present in each row.
+    const first = properties.find(({ isRequired }) => isRequired)
+    if (first === undefined)
+      return `\n// ${name} is not a row, because it is not an object with a required property.\n`
+
+    const expression = jsonExpression(first, properties)
 
     return `
 /** Writes a row as the JSON of the schema ${name}. */
 export const ${constantOf(name)}Json = new RowJson<Schemas['${name}']>(
-  \`${expression}\`
+  \`${expression.replaceAll(/[\\`$]/g, '\\$&')}\`
 )
 `
   })
@@ -43,26 +55,33 @@ export const ${constantOf(name)}Json = new RowJson<Schemas['${name}']>(
   return fileOf('import { RowJson }', root, constants)
 }
 
-/** generated/columns.ts: for each schema of a request, its columns. */
+/** generated/columns.ts: for each row that a request has, its columns. */
 export function bodyColumnsFile(apiDocument: Documented, root = '..'): string {
   const messages = operationsOf(apiDocument).flatMap(
     ({ requestBody }) => requestBody ?? []
   )
-  const constants = schemasOf(messages).map(
-    (name) => `
+  const constants = schemasOf(messages).map((name) => {
+    const properties = propertiesOf(apiDocument, name)
+    const reserved = properties.find(isColumnOfCreates)
+    if (reserved !== undefined)
+      return `\n// ${name} has no columns, because creates use ${reserved.column} for themselves.\n`
+    if (properties.length === 0)
+      return `\n// ${name} has no columns, because it is not an object with properties.\n`
+
+    return `
 /** The columns that store the body ${name}. */
 export const ${constantOf(name)}Columns: BodyColumn<Schemas['${name}']>[] = [
-${propertiesOf(apiDocument, name).map(bodyColumn).join(',\n')}
+${properties.map(bodyColumn).join(',\n')}
 ]
 `
-  )
+  })
 
   return fileOf('import type { BodyColumn }', root, constants)
 }
 
 /** `NewCategory` as the start of a constant's name: `newCategory`. */
 const constantOf = (schema: string) =>
-  schema.charAt(0).toLowerCase() + schema.slice(1)
+  (schema.charAt(0).toLowerCase() + schema.slice(1)).replaceAll(/^\d|\W/g, '_')
 
 function fileOf(imports: string, root: string, constants: string[]): string {
   return `${header}${imports} from '${root}/src/framework/openapi/json.ts'
@@ -72,18 +91,10 @@ type Schemas = components['schemas']
 ${constants.join('')}`
 }
 
-function jsonExpression(schema: string, properties: Property[]): string {
-  // The first property has no comma, so it must be present in each row.
-  const first = properties.find(({ isRequired }) => isRequired)
-  if (first === undefined) {
-    throw new Error(
-      `openapi.yaml: ${schema} must be an object with a required property`
-    )
-  }
-
+function jsonExpression(first: Property, properties: Property[]): string {
   const others = properties.filter((property) => property !== first)
   const lines = [
-    `'{"${first.name}":' || ${requiredValue(first)}`,
+    `${sqlText(`{${keyOf(first)}`)} || ${requiredValue(first)}`,
     ...others.map(laterProperty),
     `'}'`
   ]
@@ -91,18 +102,24 @@ function jsonExpression(schema: string, properties: Property[]): string {
   return lines.join('\n  || ')
 }
 
+const textOf = (text: string) => `'${text.replaceAll(/[\\']/g, '\\$&')}'`
+
+const keyOf = ({ name }: Property) => `${JSON.stringify(name)}:`
+
+const sqlText = (text: string) => `'${text.replaceAll("'", "''")}'`
+
 function laterProperty(property: Property): string {
-  const { name, isRequired } = property
-  return isRequired
-    ? `',"${name}":' || ${requiredValue(property)}`
-    : `coalesce(',"${name}":' || ${jsonValue(property)}, '')`
+  const key = sqlText(`,${keyOf(property)}`)
+  return property.isRequired
+    ? `${key} || ${requiredValue(property)}`
+    : `coalesce(${key} || ${jsonValue(property)}, '')`
 }
 
 function requiredValue(property: Property): string {
   const { path, schema } = property
   const ifNull = schema.nullable
     ? `'null'`
-    : `raise_missing_property('${path}')`
+    : `raise_missing_property(${sqlText(path)})`
   return `coalesce(${jsonValue(property)}, ${ifNull})`
 }
 
@@ -110,14 +127,18 @@ function requiredValue(property: Property): string {
 function jsonValue({ path, column, schema }: Property): string {
   const { type, format } = schema
 
-  if (type === 'number') return `finite_number('${path}', ${column}::text)`
-
-  if (type !== 'string') return `${column}::text`
+  if (type === 'number')
+    return `finite_number(${sqlText(path)}, ${column}::text)`
 
   if (format === 'date-time') return `'"' || ${isoTime(column)} || '"'`
 
-  return `to_json(${column})::text`
+  return literalTypes.includes(String(type))
+    ? `${column}::text`
+    : `to_json(${column})::text`
 }
+
+/** The types whose text in PostgreSQL is JSON: the last two are jsonb. */
+const literalTypes = ['integer', 'boolean', 'array', 'object']
 
 /** In UTC to the millisecond, whatever `datestyle` an operator has set. */
 function isoTime(column: string): string {
@@ -125,16 +146,15 @@ function isoTime(column: string): string {
   return `to_char(${column} AT TIME ZONE 'UTC', '${format}')`
 }
 
-function bodyColumn({ path, name, column, schema }: Property): string {
+function bodyColumn({ name, column, schema }: Property): string {
   const { type, format } = schema
   const sqlType =
     sqlTypes[`${type} ${format}`] ?? sqlTypes[String(type)] ?? 'jsonb'
-  rejectColumnOfCreates(path, column)
   const defaultValue =
     schema.default === undefined
       ? ''
       : `, default: ${JSON.stringify(schema.default)}`
-  return `  { property: '${name}', column: '${column}', type: '${sqlType}'${defaultValue} }`
+  return `  { property: ${textOf(name)}, column: ${textOf(column)}, type: '${sqlType}'${defaultValue} }`
 }
 
 /** By the type of a property, or its type and format. Others are jsonb. */
@@ -149,53 +169,33 @@ const sqlTypes: Record<string, string> = {
   boolean: 'boolean'
 }
 
-/**
- * The properties of a schema of the document.
- *
- * @throws Error for what has no column
- */
+/** The properties of a schema that is an object; none of another schema. */
 function propertiesOf({ document }: Documented, name: string): Property[] {
-  const schemas = document.components?.schemas as Record<string, Schema>
-  const schemaOf = (schema?: Schema): Schema =>
-    schema?.$ref === undefined
-      ? { ...schema }
-      : schemaOf(schemas[nameIn(schema.$ref)])
-  const isJson = (schema: Schema): boolean => {
-    const { type, oneOf = [] } = schemaOf(schema)
-    return type === undefined
-      ? oneOf.length > 0 && oneOf.every(isJson)
-      : ['array', 'object'].includes(type)
-  }
-  const { properties = {}, required = [] } = schemaOf(schemas[name])
+  const schemaOf = (schema: Schema): Schema =>
+    schema.$ref === undefined
+      ? schema
+      : schemaOf(targetOf(schema.$ref, document) as Schema)
+  const schema = schemaOf({ $ref: `${schemasPath}${name}` })
+  const { type = 'object', properties = {}, required = [] } = schema
+  const isComposed = schema.allOf ?? schema.anyOf ?? schema.oneOf
+  if (type !== 'object' || isComposed) return []
 
-  return Object.entries(properties).map(([property, inner]) => {
-    const path = `${name}.${property}`
-    const schema = schemaOf(inner)
-    if (!(String(schema.type) in sqlTypes || isJson(schema))) {
-      throw new Error(
-        `openapi.yaml: ${path} must have a type, or oneOf with objects only`
-      )
-    }
-
-    return {
-      path,
-      name: property,
-      column: columnOf(property),
-      schema,
-      isRequired: required.includes(property)
-    }
-  })
+  return Object.entries(properties).map(([property, inner]) => ({
+    path: `${name}.${property}`,
+    name: property,
+    column: columnOf(property),
+    schema: schemaOf(inner),
+    isRequired: required.includes(property)
+  }))
 }
-
-/** The name of the schema that a reference has. */
-const nameIn = (reference: string) => String(reference.split('/').at(-1))
 
 /** The names of the schemas that messages have, alone or in an array. */
 function schemasOf(messages: Message[]): string[] {
   const names = messages.flatMap(({ content }) => {
-    const schema = content?.['application/json'].schema ?? {}
-    const { $ref } = schema.items ?? schema
-    return $ref === undefined ? [] : nameIn($ref)
+    const schema = content?.['application/json']?.schema ?? {}
+    const { $ref = '' } = schema.items ?? schema
+    const name = $ref.replace(schemasPath, '')
+    return name === '' || name.includes('/') ? [] : name
   })
 
   return [...new Set(names)].sort()

@@ -1,6 +1,9 @@
 // How generators and tests read an OpenAPI document. They rely on the rules of
 // redocly.yaml, which `npm run check` applies.
-import type { ApiDocument } from '../../src/framework/openapi/document.ts'
+import {
+  type ApiDocument,
+  operationsOf as operationsIn
+} from '../../src/framework/openapi/document.ts'
 
 /** The parts of a schema that generated code depends on. */
 export interface Schema {
@@ -11,6 +14,8 @@ export interface Schema {
   default?: unknown
   maximum?: number
   items?: Schema
+  allOf?: Schema[]
+  anyOf?: Schema[]
   oneOf?: Schema[]
   properties?: Record<string, Schema>
   required?: string[]
@@ -43,7 +48,7 @@ interface Parameter {
 /** A response or the body of a request. */
 export interface Message {
   headers?: Record<string, { example?: unknown }>
-  content?: { 'application/json': { schema: Schema; examples?: Examples } }
+  content?: { 'application/json'?: { schema?: Schema; examples?: Examples } }
 }
 
 /** An operation, without references to other components than schemas. */
@@ -51,7 +56,7 @@ interface Operation {
   operationId: string
   /** As in `GET /pets`. */
   request: string
-  summary: string
+  summary?: string
   deprecated?: boolean
   parameters?: Parameter[]
   requestBody?: Message
@@ -59,40 +64,54 @@ interface Operation {
 }
 
 type Described = Omit<Operation, 'request' | 'responses'> & {
-  responses: Record<string, Message>
+  responses?: Record<string, Message>
 }
 
 /** The operations, in the order of the document. */
 export function operationsOf({
   document
 }: Pick<ApiDocument, 'document'>): Operation[] {
-  const resolve = (_key: string, value: unknown): unknown => {
-    if (!isReference(value)) return value
-    const names = value.$ref.split('/').slice(1)
-    const target = names.reduce<unknown>(
-      (node, name) => (node as Record<string, unknown>)[name],
+  const resolve = (_key: string, value: unknown): unknown =>
+    isReference(value)
+      ? JSON.parse(JSON.stringify(targetOf(value.$ref, document)), resolve)
+      : value
+
+  return operationsIn(document).map(({ method, path, operation }) => {
+    const described = JSON.parse(
+      JSON.stringify(operation),
+      resolve
+    ) as Described
+    return {
+      ...described,
+      request: `${method} ${path}`,
+      responses: Object.entries(described.responses ?? {})
+    }
+  })
+}
+
+/** What a reference (RFC 6901) leads to. */
+export function targetOf(reference: string, document: object): unknown {
+  const [file, ...names] = reference.split('/')
+  const target = names
+    .map((name) =>
+      decodeURIComponent(name.replace('~1', '/').replace('~0', '~'))
+    )
+    .reduce<unknown>(
+      (node, name) => (node as Record<string, unknown> | undefined)?.[name],
       document
     )
+  if (file !== '#' || target === undefined)
+    throw new Error(`openapi.yaml: nothing is at the reference ${reference}`)
 
-    return JSON.parse(JSON.stringify(target), resolve)
-  }
-  const paths = JSON.parse(JSON.stringify(document.paths), resolve) as Record<
-    string,
-    Record<string, Described>
-  >
-
-  return Object.entries(paths).flatMap(([path, item]) =>
-    Object.entries(item).map(([method, operation]) => ({
-      ...operation,
-      request: `${method.toUpperCase()} ${path}`,
-      responses: Object.entries(operation.responses)
-    }))
-  )
+  return target
 }
+
+/** What a reference to a schema begins with. */
+export const schemasPath = '#/components/schemas/'
 
 /** References to schemas stay: generated code has the names of schemas. */
 const isReference = (value: unknown): value is { $ref: string } =>
   typeof value === 'object' &&
   value !== null &&
   '$ref' in value &&
-  !String(value.$ref).startsWith('#/components/schemas/')
+  !String(value.$ref).startsWith(schemasPath)

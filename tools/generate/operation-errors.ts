@@ -3,6 +3,12 @@ import type { ApiDocument } from '../../src/framework/openapi/document.ts'
 import { tableOf, withSection } from './markdown.ts'
 import { operationsOf } from './openapi.ts'
 
+/** What an example of an error has, if it is an Error body. */
+interface ErrorBody {
+  code?: string
+  message?: string
+}
+
 /** A row of the other table, which people write. */
 const writtenRow = /^\| (\d{3}) +\| `(\w+)` /gm
 
@@ -23,11 +29,11 @@ export function guideWith(
     return responses
       .filter(([status]) => status.startsWith('4'))
       .flatMap(([status, { content }]) =>
-        Object.values(content?.['application/json'].examples ?? {}).flatMap(
+        Object.values(content?.['application/json']?.examples ?? {}).flatMap(
           ({ value }) => {
-            const { code, message } = value as { code: string; message: string }
+            const { code, message } = { ...(value as ErrorBody | undefined) }
             const name = `${status} ${code}`
-            if (shown.has(name)) return []
+            if (message === undefined || shown.has(name)) return []
             shown.add(name)
             return [[`\`${request}\``, status, `\`${code}\``, asText(message)]]
           }

@@ -75,7 +75,7 @@ export interface ApiDocument {
  */
 export function readApiDocument(file: URL | string): ApiDocument {
   const yaml = readFileSync(file)
-  const json = JSON.stringify(parse(yaml.toString()))
+  const json = JSON.stringify(parse(yaml.toString(), { merge: true }))
   const document = JSON.parse(json, withNullable) as Document
   // OpenAPI assumes this server of a document without any.
   const servers = pathFirst(document.servers ?? [{ url: '/' }])
@@ -122,14 +122,21 @@ function findFirstPath(operations: ApiOperation[], basePath: string): string {
   return first === undefined ? '/openapi.json' : basePath + first.path
 }
 
-/** The operations of a document, each with its path and its method. */
-export const operationsOf = ({ paths }: Document) =>
+/**
+ * The operations of a document, each with its path and its method.
+ *
+ * @throws Error for an operation without an operationId
+ */
+export const operationsOf = ({ paths = {} }: Partial<Document>) =>
   Object.entries(paths).flatMap(([path, item]) =>
-    methods.flatMap((method) => {
-      const operation = item?.[method]
+    methods.flatMap((name) => {
+      const operation = item?.[name]
       if (operation === undefined) return []
-      const id = String(operation.operationId)
-      return { id, method: method.toUpperCase(), path, operation }
+      const method = name.toUpperCase()
+      const { operationId: id } = operation
+      if (id === undefined)
+        throw new Error(`${method} ${path} needs an operationId`)
+      return { id, method, path, operation }
     })
   )
 

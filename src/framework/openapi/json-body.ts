@@ -159,13 +159,15 @@ const isStorable = (text: string) => text.isWellFormed() && !text.includes('\0')
  * round.
  *
  * @throws Error if a number would round a fraction to an integer, such as the
- *   id of something else
+ *   id of something else, or is too large for a number
  */
 export function parseNumber(text: string): number | bigint {
   if (isInteger(text)) return isSafeNumber(text) ? Number(text) : BigInt(text)
 
   const number = Number(text)
-  if (Number.isInteger(number) && !isSafeNumber(text))
+  // JSON writes Infinity as null.
+  const isWhole = Number.isInteger(number) || !Number.isFinite(number)
+  if (isWhole && !isSafeNumber(text))
     throw new Error('it has a number with too many digits')
   return number
 }

@@ -16,6 +16,8 @@ const ajv = new Ajv({
   verbose: true,
   useDefaults: true,
   allErrors: true,
+  // Recursive schemas have one $id in fastify-openapi-glue.
+  addUsedSchema: false,
   keywords: [int64]
 })
 addFormats.default(ajv)

@@ -147,7 +147,7 @@ export function pageHandler<
   return async (
     { query }: PageRequest,
     reply: JsonReply<200, Item[]>,
-    filters: InputRow<Filter>
+    filters: Partial<InputRow<Filter>>
   ) => {
     const { after, limit: size } = query
     const { items, next } = await read({ ...filters, after, size })

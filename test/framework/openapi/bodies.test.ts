@@ -96,6 +96,8 @@ const rules = {
 const messagesByBody = {
   '{"level":1.0000000000000000000001}':
     'The body must be JSON in UTF-8: it has a number with too many digits',
+  '{"point":{"x":-1e400}}':
+    'The body must be JSON in UTF-8: it has a number with too many digits',
   '{"level":10}': 'body.level must be an integer from 1 to 9',
   '{"floor":100}': 'body.floor must be a floor',
   '{"price":12345678901234567890}':

@@ -34,6 +34,11 @@ for (const [fault, rest, message] of [
     'The operation createThing needs an API key, but has no x-scopes'
   ],
   [
+    'an operation without an operationId',
+    { operationId: undefined },
+    'POST /things needs an operationId'
+  ],
+  [
     'an int64 with an enum',
     { parameters: [{ name: 'x', in: 'query', schema: int64 }] },
     'an int64 cannot have an enum'
@@ -53,6 +58,7 @@ t.test('the first path to try is that of a GET without parameters', (t) => {
   const both = { '/things': { ...create, get }, '/others': { get } }
   t.equal(examplePath({ '/things/{id}': { get }, ...both }), '/v1/things')
   t.equal(examplePath({ '/things': create }), '/openapi.json')
+  t.same(documentOf(t, {}, { paths: undefined }).operations, [])
   t.end()
 })
 

@@ -49,6 +49,7 @@ const faults: Record<string, Edits | Edits[]> = {
   'one-server-is-path': [
     { servers: [{ url: 'https://api.petstore.example/v1' }] },
     { servers: [{ url: '/v1' }, { url: '/v2' }] },
+    { servers: [{ url: '/' }] },
     { servers: [{ url: 'https://api.petstore.example' }, { url: '/v1' }] }
   ],
   'path-characters': [
@@ -59,7 +60,13 @@ const faults: Record<string, Edits | Edits[]> = {
     { 'paths /categories parameters': [] },
     { 'paths /categories trace': operation }
   ],
-  'operation-id-is-identifier': { [`${list} operationId`]: 'list-categories' },
+  'operation-id-is-name': { [`${list} operationId`]: 'list/categories' },
+  'operation-has-responses': { [`${list} responses`]: undefined },
+  'responses-are-not-empty': { [`${list} responses`]: {} },
+  'reference-is-internal': { [name]: { $ref: 'other.yaml#/name' } },
+  'all-of-has-one-type': {
+    [name]: { allOf: [{ type: 'string' }, { type: 'object' }] }
+  },
   'operation-has-no-servers': { [`${list} servers`]: [{ url: '/v2' }] },
   'get-has-no-body': { [`${list} requestBody`]: { content: {} } },
   'request-body-is-required': { [`${create} requestBody required`]: undefined },
@@ -126,6 +133,7 @@ const accepted: Edits[] = [
   { ...deprecated, [`${list} x-sunset`]: '2026-07-01' },
   query({ type: 'string', format: 'date-time', maxLength: 40 }),
   query({ type: 'array', items: { type: 'integer', format: 'int32' } }),
+  { servers: [{ url: 'https://x.example/shop/v1.0' }, { url: '/shop/v1.0' }] },
   {
     openapi: '3.1.1',
     [`${category} description type`]: ['string', 'null'],

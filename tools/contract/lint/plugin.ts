@@ -43,6 +43,31 @@ const requestIsBounded: Check = (schema) => {
   return textIsBounded(schema)
 }
 
+/** The schemas of an allOf are merged into one. */
+const allOfHasOneType = (
+  { allOf = [] }: { allOf?: unknown[] },
+  ctx: UserContext
+) => {
+  const types = allOf.flatMap((one) => {
+    const node = isRef(one) ? ctx.resolve<Oas3Schema>(one).node : one
+    return typeOf({ ...(node as Oas3Schema) }) ?? []
+  })
+  if (new Set(types).size > 1) {
+    ctx.report({
+      message: `Write oneOf in place of allOf, because no value is both ${types.join(' and ')}`,
+      location: ctx.location.child('allOf')
+    })
+  }
+}
+
+/** The service reads one file. */
+const referenceIsInternal = ({ $ref }: { $ref: string }, ctx: UserContext) => {
+  if ($ref.startsWith('#/')) return
+  ctx.report({
+    message: `Copy ${$ref} into this document, as npx @redocly/cli bundle does, because the service reads one file`
+  })
+}
+
 const responseIsSerializable: Check = ({
   type,
   allOf,
@@ -108,6 +133,8 @@ const plugin: Plugin = {
   id: 'service',
   rules: {
     oas3: {
+      'all-of-has-one-type': () => ({ Schema: allOfHasOneType }),
+      'reference-is-internal': () => ({ ref: referenceIsInternal }),
       'request-is-bounded': () => ({
         RequestBody: { Schema: report(requestIsBounded) }
       }),

@@ -32,7 +32,7 @@ export const replyJson = new RowJson<Schemas['Reply']>(
   || ',"noteId":' || coalesce("note_id"::text, raise_missing_property('Reply.noteId'))
   || ',"text":' || coalesce(to_json("text")::text, raise_missing_property('Reply.text'))
   || coalesce(',"pinned":' || "pinned"::text, '')
-  || ',"source":' || coalesce("source"::text, raise_missing_property('Reply.source'))
+  || ',"source":' || coalesce(to_json("source")::text, raise_missing_property('Reply.source'))
   || '}'`
 )
 

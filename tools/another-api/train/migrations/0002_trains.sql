@@ -32,7 +32,8 @@ CREATE TABLE payments (
   amount numeric NOT NULL,
   currency text NOT NULL,
   source jsonb NOT NULL,
-  status text NOT NULL DEFAULT 'succeeded'
+  status text NOT NULL DEFAULT 'succeeded',
+  UNIQUE (booking_id, amount)
 );
 
 CREATE FUNCTION hide_source() RETURNS trigger LANGUAGE plpgsql AS $$
