@@ -49,13 +49,25 @@ function worksOf(size: number): Work[] {
   ].map((one) => ({ ...work, ...one }))
 }
 
-/** Microseconds of CPU of the other sessions of the database. */
-async function sessionsCpu(client: Client): Promise<number> {
+/** Microseconds of CPU of the other sessions of the database, by process. */
+async function sessionsCpu(client: Client): Promise<Map<number, number>> {
   const { rows } = await client.query<{ pid: number }>(
     `SELECT pid FROM pg_stat_activity
      WHERE datname = current_database() AND pid <> pg_backend_pid()`
   )
-  return rows.reduce((sum, { pid }) => sum + cpuOf(pid), 0)
+  return new Map(rows.map(({ pid }) => [pid, cpuOf(pid)]))
+}
+
+/** What the sessions have used since then; NaN if one of them has ended. */
+async function usedSince(
+  before: Map<number, number>,
+  client: Client
+): Promise<number> {
+  const after = await sessionsCpu(client)
+  const sum = (values: Iterable<number>) =>
+    [...values].reduce((total, value) => total + value, 0)
+  const hasEnded = [...before.keys()].some((pid) => !after.has(pid))
+  return hasEnded ? NaN : sum(after.values()) - sum(before.values())
 }
 
 /** The lowest figure of each column: other work only adds to the CPU time. */
@@ -73,14 +85,13 @@ async function measureWork(
 ): Promise<Figures> {
   const samples: number[][] = []
   await loadByWrk(server.url, key, work)
-  for (let round = 1; round <= rounds; round++) {
+  while (samples.length < rounds) {
     const service = server.cpu()
     const sessions = await sessionsCpu(client)
     const { requests } = await loadByWrk(server.url, key, work)
-    samples.push([
-      (server.cpu() - service) / requests,
-      ((await sessionsCpu(client)) - sessions) / requests
-    ])
+    const used = await usedSince(sessions, client)
+    if (Number.isNaN(used)) continue
+    samples.push([(server.cpu() - service) / requests, used / requests])
   }
   const [service = NaN, sessions = NaN] = lowest(samples)
 
@@ -121,9 +132,9 @@ async function measureRemoval(
   const { work } = removalOfExpiredIdempotencyKeys(database)
   // Each of these removes 500, and the first ones plan their statement.
   for (let run = 0; run < 10; run++) await work(AbortSignal.abort())
-  const start = await sessionsCpu(client)
+  const before = await sessionsCpu(client)
   await work(new AbortController().signal)
-  const cpu = (await sessionsCpu(client)) - start
+  const cpu = await usedSince(before, client)
   await client.query('COMMIT')
 
   const statements = size / 500 - 10
