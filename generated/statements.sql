@@ -512,10 +512,10 @@ CROSS JOIN LATERAL (
       FROM pets
       WHERE (pets.status, id) > (input.status, input.after)
         AND pets.status <= input.status
-      ORDER BY pets.status, id
+      ORDER BY status, id
       LIMIT 101
     ) AS largest_page
-    ORDER BY id
+    ORDER BY status, id
     LIMIT input.size + 1
   ) AS item
 ) AS found

@@ -11,7 +11,6 @@ const allOrdersSql = sql`
   SELECT *
   FROM orders
   WHERE id > input.after
-  ORDER BY id
 `
 
 const isOpenSql = 'NOT complete AND (ship_date IS NULL OR ship_date > now())'

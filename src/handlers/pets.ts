@@ -15,7 +15,6 @@ const allPetsSql = sql`
   SELECT *
   FROM pets
   WHERE id > input.after
-  ORDER BY id
 `
 
 // With `WHERE pets.status = input.status`, PostgreSQL would search the primary
@@ -25,7 +24,6 @@ const petsOfStatusSql = sql`
   FROM pets
   WHERE (pets.status, id) > (input.status, input.after)
     AND pets.status <= input.status
-  ORDER BY pets.status, id
 `
 
 const petsByIdSql = sql`
@@ -54,7 +52,8 @@ export function petHandlers(database: Database, buffers: ResponseBuffers) {
     ...page,
     statementName: 'listPets-by-status',
     filterTypes: { status: 'text' },
-    select: petsOfStatusSql
+    select: petsOfStatusSql,
+    order: 'status, id'
   })
   const readPet = rowReader(database, {
     statementName: 'getPet',

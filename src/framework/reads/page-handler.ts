@@ -17,10 +17,15 @@ interface PageDefinition<Filter extends string, Item> extends DocumentedPage {
   /** The SQL types of the other columns of `input`, by name. */
   filterTypes: Record<Filter, string>
   /**
-   * A SELECT of the rows after `input.after`, in the order of the id. It has
-   * the columns of the schema, and no LIMIT.
+   * A SELECT of the rows after `input.after`, with the columns of the schema,
+   * and without ORDER BY and LIMIT.
    */
   select: string
+  /**
+   * The columns that sort the pages: by default, the id. Others may precede it
+   * if all rows of a page have the same values, and an index has both.
+   */
+  order?: string
   /** Writes an item. From generated/json.ts. */
   json: RowJson<Item>
 }
@@ -50,11 +55,9 @@ interface PageRequest {
  * The items are bytes, because requests that share a page share its Buffer,
  * which ResponseBuffers counts once.
  */
-const pageSql = (
+const pageSql = <Filter extends string, Item>(
   inputTypes: Record<string, string>,
-  select: string,
-  maxSize: number,
-  itemJson: string
+  { select, order = 'id', maxSize, json }: PageDefinition<Filter, Item>
 ) => sql`
   SELECT
     convert_to(
@@ -69,16 +72,17 @@ const pageSql = (
     SELECT
       array_agg(id ORDER BY id) AS ids,
       array_agg(
-        ${itemJson}
+        ${json.expression}
         ORDER BY id
       ) AS items
     FROM (
       SELECT *
       FROM (
         ${select}
+        ORDER BY ${order}
         LIMIT ${String(maxSize + 1)}
       ) AS largest_page
-      ORDER BY id
+      ORDER BY ${order}
       LIMIT input.size + 1
     ) AS item
   ) AS found
@@ -113,7 +117,6 @@ function linkTo(after: string, query: PageRequest['query']): string {
  *     FROM toys
  *     WHERE color = input.color
  *       AND id > input.after
- *     ORDER BY id
  *   `,
  *   json: toyJson
  * })
@@ -131,7 +134,7 @@ export function pageHandler<
   buffers: ResponseBuffers,
   definition: PageDefinition<Filter, Item>
 ) {
-  const { statementName, idType, maxSize, select, json } = definition
+  const { statementName, idType } = definition
   const inputTypes = {
     ...definition.filterTypes,
     after: idType,
@@ -140,7 +143,7 @@ export function pageHandler<
   const read = sharedReader<string, Page<Item>>(database, {
     statementName,
     inputTypes,
-    text: pageSql(inputTypes, select, maxSize, json.expression),
+    text: pageSql(inputTypes, definition),
     maxInputRows: maxPages
   })
 

@@ -97,7 +97,6 @@ const pagesOfRemarks = sql`
   SELECT *
   FROM remarks
   WHERE id > input.after
-  ORDER BY id
 `
 
 const notePrecheck = sql`
@@ -144,7 +143,6 @@ const pagesOfReplies = sql`
     AND replies.pinned IS NOT DISTINCT FROM input.pinned
     AND coalesce(replies.text = input.text, true)
     AND id > input.after
-  ORDER BY id
 `
 
 function replyHandlers(database: Database, buffers: ResponseBuffers) {

@@ -29,7 +29,6 @@ const pageOf = (table: string, filter: string) => sql`
   FROM ${table}
   WHERE id > input.after
     AND ${filter}
-  ORDER BY id
 `
 
 const deleteBooking = sql`
