@@ -1,5 +1,5 @@
-// What documents of others have is served, or rejected by the linter in a line
-// that says what to do. CONTRIBUTING.md says the rest.
+// What documents of other APIs have: it is served, or the linter rejects it
+// with its place and what to write instead.
 import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { lintFromString, loadConfig } from '@redocly/openapi-core'
