@@ -134,7 +134,9 @@ const accepted: Edits[] = [
 ]
 
 const openapi = readFileSync('openapi.yaml', 'utf8')
-const config = await loadConfig({ configPath: 'redocly.yaml' })
+const config = await loadConfig({
+  configPath: 'tools/contract/lint/redocly.yaml'
+})
 
 /** The rules that report something in openapi.yaml after the edits. */
 async function reportersOf(edits: Edits): Promise<string[]> {
@@ -162,7 +164,7 @@ for (const [rule, variants] of Object.entries(faults)) {
 }
 
 t.test('each rule has a fault that it reports', (t) => {
-  const redocly = readFileSync('redocly.yaml', 'utf8')
+  const redocly = readFileSync('tools/contract/lint/redocly.yaml', 'utf8')
   for (const [, rule = ''] of redocly.matchAll(/(?:rule|service)\/([\w-]+)/g))
     t.ok(rule in faults, rule)
   t.end()
