@@ -33,14 +33,29 @@ func main() {
 	}
 	fmt.Println("created", created.JSON201.Id, created.JSON201.Name)
 
-	list, err := api.ListCategoriesWithResponse(ctx, nil)
+	pet, err := api.CreatePetWithResponse(ctx, nil, client.NewPet{Name: "Bella", CategoryId: created.JSON201.Id})
 	if err != nil {
 		log.Fatal(err)
 	}
-	if list.JSON200 != nil {
-		for _, category := range *list.JSON200 {
-			fmt.Println("listed", category.Id, category.Name)
+	if pet.JSON201 == nil {
+		log.Fatal(pet.Status())
+	}
+	fmt.Println("created", pet.JSON201.Id, pet.JSON201.Name)
+
+	limit, after := int32(2), int64(0)
+	for isLast := false; !isLast; {
+		page, err := api.ListPetsWithResponse(ctx, &client.ListPetsParams{Limit: &limit, After: &after})
+		if err != nil {
+			log.Fatal(err)
 		}
+		if page.JSON200 == nil {
+			log.Fatal(page.Status())
+		}
+		for _, pet := range *page.JSON200 {
+			fmt.Println("listed", pet.Name)
+			after = pet.Id
+		}
+		isLast = len(*page.JSON200) < int(limit)
 	}
 
 	rejected, err := api.CreateCategoryWithResponse(ctx, nil, client.NewCategory{Name: ""})

@@ -1,8 +1,9 @@
 import os
 
 from client import AuthenticatedClient
-from client.api.categories import create_category, list_categories
-from client.models import Category, Error, NewCategory
+from client.api.categories import create_category
+from client.api.pets import create_pet, list_pets
+from client.models import Category, Error, NewCategory, NewPet, Pet
 from retry import RetryingTransport
 
 client = AuthenticatedClient(
@@ -16,9 +17,20 @@ if not isinstance(created, Category):
     raise RuntimeError(created)
 print("created", created.id, created.name)
 
-listed = list_categories.sync(client=client)
-for category in listed if isinstance(listed, list) else []:
-    print("listed", category.id, category.name)
+pet = create_pet.sync(client=client, body=NewPet(name="Bella", category_id=created.id))
+if not isinstance(pet, Pet):
+    raise RuntimeError(pet)
+print("created", pet.id, pet.name)
+
+limit = 2
+after: int | None = 0
+while after is not None:
+    page = list_pets.sync(client=client, limit=limit, after=after)
+    if not isinstance(page, list):
+        raise RuntimeError(page)
+    for pet in page:
+        print("listed", pet.name)
+    after = page[-1].id if len(page) == limit else None
 
 rejected = create_category.sync(client=client, body=NewCategory(name=""))
 if isinstance(rejected, Error):
