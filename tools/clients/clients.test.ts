@@ -79,4 +79,19 @@ t.test('the guide has the program and the versions of this test', (t) => {
   t.end()
 })
 
+t.test(
+  'the guide works in a clone, and with another generator for Go',
+  async (t) => {
+    const renamed = /^openapi-generator-cli .* go .*\n.*$/m.exec(guide)?.[0]
+    const copy = `cp ${root}/openapi.yaml .`
+    for (const [command, folder] of [
+      ['openapi-typescript openapi.yaml >/dev/null', root],
+      [`${copy} && ${renamed} && cd client && go vet .`, makeFolder('go')]
+    ] as const) {
+      const { code, output } = await run(t, command, folder)
+      t.equal(code, 0, output)
+    }
+  }
+)
+
 for (const client of clients) testClient(client)

@@ -24,12 +24,15 @@ final class Program {
     Pet pet = pets.createPet(new NewPet().name("Bella").categoryId(created.getId()), null);
     System.out.println("created " + pet.getId() + " " + pet.getName());
 
-    int limit = 2;
-    for (Long after = 0L; after != null; ) {
-      List<Pet> page = pets.listPets(limit, after, null);
-      page.forEach(listed -> System.out.println("listed " + listed.getName()));
-      after = page.size() < limit ? null : page.get(limit - 1).getId();
-    }
+    long after = 0;
+    List<Pet> page;
+    do {
+      page = pets.listPets(2, after, null);
+      for (Pet listed : page) {
+        System.out.println("listed " + listed.getName());
+        after = listed.getId();
+      }
+    } while (!page.isEmpty());
 
     try {
       categories.createCategory(new NewCategory().name(""), null);

@@ -26,14 +26,13 @@ async fn main() -> Result<(), Box<dyn error::Error>> {
     let pet = retry(|| create_pet(&api, bella.clone(), Some(&key))).await?;
     println!("created {} {}", pet.id, pet.name);
 
-    let limit = 2;
     let mut after = Some(0);
     while after.is_some() {
-        let page = retry(|| list_pets(&api, Some(limit), after, None)).await?;
+        let page = retry(|| list_pets(&api, Some(2), after, None)).await?;
         for pet in &page {
             println!("listed {}", pet.name);
         }
-        after = page.get(limit as usize - 1).map(|pet| pet.id);
+        after = page.last().map(|pet| pet.id);
     }
 
     if let Err(Error::ResponseError(rejected)) = create_category(&api, NewCategory::new("".into()), None).await {

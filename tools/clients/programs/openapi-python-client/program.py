@@ -10,6 +10,7 @@ client = AuthenticatedClient(
     base_url=os.environ["BASE_URL"],
     token=os.environ["API_KEY"],
     httpx_args={"transport": RetryingTransport()},
+    raise_on_unexpected_status=True,
 )
 
 created = create_category.sync(client=client, body=NewCategory(name="Rabbit", description="Long ears"))
@@ -22,15 +23,13 @@ if not isinstance(pet, Pet):
     raise RuntimeError(pet)
 print("created", pet.id, pet.name)
 
-limit = 2
-after: int | None = 0
-while after is not None:
-    page = list_pets.sync(client=client, limit=limit, after=after)
+after = 0
+while page := list_pets.sync(client=client, limit=2, after=after):
     if not isinstance(page, list):
         raise RuntimeError(page)
     for pet in page:
         print("listed", pet.name)
-    after = page[-1].id if len(page) == limit else None
+        after = pet.id
 
 rejected = create_category.sync(client=client, body=NewCategory(name=""))
 if isinstance(rejected, Error):
