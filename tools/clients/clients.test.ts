@@ -1,6 +1,6 @@
 // Runs the code samples in samples/, the shell samples of docs/clients.md, and
 // the generated clients against the service.
-import { readFileSync } from 'node:fs'
+import { copyFileSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import t from 'tap'
 import { readApiDocument } from '../../src/framework/openapi/document.ts'
@@ -46,6 +46,7 @@ t.test('the commands of the guide print what it shows', async (t) => {
   await restore(t)
   proxy.reset()
   const folder = makeFolder('guide')
+  copyFileSync(`${root}/openapi.yaml`, `${folder}/openapi.yaml`)
   const blocks = guide.replace(generators, '').matchAll(shellBlocks)
   for (const [, source = '', shown] of blocks) {
     const command = source
@@ -79,19 +80,10 @@ t.test('the guide has the program and the versions of this test', (t) => {
   t.end()
 })
 
-t.test(
-  'the guide works in a clone, and with another generator for Go',
-  async (t) => {
-    const renamed = /^openapi-generator-cli .* go .*\n.*$/m.exec(guide)?.[0]
-    const copy = `cp ${root}/openapi.yaml .`
-    for (const [command, folder] of [
-      ['openapi-typescript openapi.yaml >/dev/null', root],
-      [`${copy} && ${renamed} && cd client && go vet .`, makeFolder('go')]
-    ] as const) {
-      const { code, output } = await run(t, command, folder)
-      t.equal(code, 0, output)
-    }
-  }
-)
+t.test('the guide works in the root of a clone, too', async (t) => {
+  const command = 'openapi-typescript openapi.yaml >/dev/null'
+  const { code, output } = await run(t, command, root)
+  t.equal(code, 0, output)
+})
 
 for (const client of clients) testClient(client)
