@@ -80,10 +80,4 @@ t.test('the guide has the program and the versions of this test', (t) => {
   t.end()
 })
 
-t.test('the guide works in the root of a clone, too', async (t) => {
-  const command = 'openapi-typescript openapi.yaml >/dev/null'
-  const { code, output } = await run(t, command, root)
-  t.equal(code, 0, output)
-})
-
 for (const client of clients) testClient(client)

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { lintFromString, loadConfig } from '@redocly/openapi-core'
+import { findConfig, lintFromString, loadConfig } from '@redocly/openapi-core'
 import t from 'tap'
 import { edit, type Edits } from '../edit.ts'
 
@@ -167,5 +167,10 @@ t.test('each rule has a fault that it reports', (t) => {
   const redocly = readFileSync('tools/contract/lint/redocly.yaml', 'utf8')
   for (const [, rule = ''] of redocly.matchAll(/(?:rule|service)\/([\w-]+)/g))
     t.ok(rule in faults, rule)
+  t.end()
+})
+
+t.test('openapi-typescript finds no rules in the root of a clone', (t) => {
+  t.equal(findConfig(), undefined)
   t.end()
 })
