@@ -101,10 +101,10 @@ export interface paths {
         /**
          * Get a pet
          * @deprecated
-         * @description Returns one pet. **Deprecated:** it works at least until its sunset.
-         *     After that, read the pages of listPets: no other operation returns a pet
-         *     by its id. The 200 and 404 announce this with `Deprecation`, `Sunset`
-         *     and a `Link` to listPets.
+         * @description Returns one pet. **Deprecated:** use it until its sunset, which the 200
+         *     and 404 announce in `Sunset`. From then on, call listPets with `limit=1`
+         *     and `after` one less than the id. If that page has no pet with this id,
+         *     there is none.
          */
         get: operations["getPet"];
         put?: never;

@@ -14,9 +14,22 @@ const largeId = '9223372036854770001'
 /** Milliseconds that a client waits for a Retry-After of a second, at least. */
 const retryAfter = 999
 
-/** The output of each program if it creates only once, with this id. */
-const transcript = (id: string) => `created ${id} Rabbit
-listed ${id} Rabbit
+/** Ids that differ only if they are exact, and a category for the new pet. */
+const stored = `
+  INSERT INTO categories (name) VALUES ('Dog');
+  INSERT INTO pets (id, name, category_id, status)
+  VALUES (${2n ** 53n}, 'Milo', 1, 'sold'), (${2n ** 53n + 1n}, 'Luna', 1, 'sold');
+  ALTER TABLE pets ALTER COLUMN id RESTART WITH ${largeId}`
+
+/**
+ * The output of each program if it creates only once, a pet with this id, and
+ * reads two pages.
+ */
+const transcript = (id: string) => `created 2 Rabbit
+created ${id} Bella
+listed Milo
+listed Luna
+listed Bella
 rejected 400 invalid_request
 `
 
@@ -44,10 +57,7 @@ export function testClient(client: Client): void {
   tap.test(client.name, async (t) => {
     const folder = await generateClient(t, client)
     await clear()
-    await query(
-      service.databaseUrl,
-      `ALTER TABLE categories ALTER COLUMN id RESTART WITH ${largeId}`
-    )
+    await query(service.databaseUrl, stored)
     const exchanges = proxy.reset(faults)
 
     const { output } = await run(t, client.run, folder)

@@ -1,5 +1,5 @@
 // How generators and tests read an OpenAPI document. They rely on the rules of
-// redocly.yaml, which `npm run check` applies.
+// tools/contract/lint/redocly.yaml, which `npm run check` applies.
 import {
   type ApiDocument,
   operationsOf as operationsIn

@@ -221,7 +221,9 @@ const rejected: [Edits, place: string, remedy: RegExp][] = [
   ]
 ]
 
-const config = await loadConfig({ configPath: 'redocly.yaml' })
+const config = await loadConfig({
+  configPath: 'tools/contract/lint/redocly.yaml'
+})
 
 /** The errors of the linter, as the line of each. */
 async function errorsOf(source: string): Promise<string[]> {

@@ -9,7 +9,7 @@ import {
 
 const problems = await lint({
   ref: 'openapi.yaml',
-  config: await loadConfig({ configPath: 'redocly.yaml' })
+  config: await loadConfig({ configPath: 'tools/contract/lint/redocly.yaml' })
 })
 const totals = getTotals(problems)
 formatProblems(problems, { totals })

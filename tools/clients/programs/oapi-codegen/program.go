@@ -15,38 +15,46 @@ func withKey(_ context.Context, request *http.Request) error {
 	return nil
 }
 
+// must ends the program if there is no response.
+func must[T any](response T, err error) T {
+	if err != nil {
+		log.Fatal(err)
+	}
+	return response
+}
+
 func main() {
 	ctx := context.Background()
 	retrying := client.WithHTTPClient(&http.Client{Transport: Retrying{}})
-	api, err := client.NewClientWithResponses(os.Getenv("BASE_URL"), client.WithRequestEditorFn(withKey), retrying)
-	if err != nil {
-		log.Fatal(err)
-	}
+	api := must(client.NewClientWithResponses(os.Getenv("BASE_URL"), client.WithRequestEditorFn(withKey), retrying))
 
 	description := "Long ears"
-	created, err := api.CreateCategoryWithResponse(ctx, nil, client.NewCategory{Name: "Rabbit", Description: &description})
-	if err != nil {
-		log.Fatal(err)
-	}
+	created := must(api.CreateCategoryWithResponse(ctx, nil, client.NewCategory{Name: "Rabbit", Description: &description}))
 	if created.JSON201 == nil {
 		log.Fatal(created.Status())
 	}
 	fmt.Println("created", created.JSON201.Id, created.JSON201.Name)
 
-	list, err := api.ListCategoriesWithResponse(ctx, nil)
-	if err != nil {
-		log.Fatal(err)
+	pet := must(api.CreatePetWithResponse(ctx, nil, client.NewPet{Name: "Bella", CategoryId: created.JSON201.Id}))
+	if pet.JSON201 == nil {
+		log.Fatal(pet.Status())
 	}
-	if list.JSON200 != nil {
-		for _, category := range *list.JSON200 {
-			fmt.Println("listed", category.Id, category.Name)
+	fmt.Println("created", pet.JSON201.Id, pet.JSON201.Name)
+
+	limit, after := int32(2), int64(0)
+	for isLast := false; !isLast; {
+		page := must(api.ListPetsWithResponse(ctx, &client.ListPetsParams{Limit: &limit, After: &after}))
+		if page.JSON200 == nil {
+			log.Fatal(page.Status())
 		}
+		for _, pet := range *page.JSON200 {
+			fmt.Println("listed", pet.Name)
+			after = pet.Id
+		}
+		isLast = len(*page.JSON200) < int(limit)
 	}
 
-	rejected, err := api.CreateCategoryWithResponse(ctx, nil, client.NewCategory{Name: ""})
-	if err != nil {
-		log.Fatal(err)
-	}
+	rejected := must(api.CreateCategoryWithResponse(ctx, nil, client.NewCategory{Name: ""}))
 	if rejected.JSON400 != nil {
 		fmt.Println("rejected", rejected.JSON400.Status, rejected.JSON400.Code)
 	}

@@ -15,8 +15,19 @@ const created = await client.POST('/categories', {
 if (created.error) throw new Error(created.error.message)
 console.log('created', created.data.id, created.data.name)
 
-const list = await client.GET('/categories')
-for (const { id, name } of list.data ?? []) console.log('listed', id, name)
+const pet = await client.POST('/pets', {
+  body: { name: 'Bella', categoryId: created.data.id }
+})
+if (pet.error) throw new Error(pet.error.message)
+console.log('created', pet.data.id, pet.data.name)
+
+for (let query = 'limit=2'; query !== '';) {
+  const page = await client.GET('/pets', { querySerializer: () => query })
+  if (page.error) throw new Error(page.error.message)
+  for (const { name } of page.data) console.log('listed', name)
+  const link = page.response.headers.get('Link') ?? ''
+  query = /<\?(.*)>; rel="next"/.exec(link)?.[1] ?? ''
+}
 
 const rejected = await client.POST('/categories', { body: { name: '' } })
 if (rejected.error)

@@ -1,8 +1,9 @@
 mod retry;
 
-use openapi::apis::categories_api::{create_category, list_categories};
+use openapi::apis::categories_api::create_category;
+use openapi::apis::pets_api::{create_pet, list_pets};
 use openapi::apis::{configuration::Configuration, Error};
-use openapi::models::{self, NewCategory};
+use openapi::models::{self, NewCategory, NewPet};
 use retry::retry;
 use std::{env, error};
 use uuid::Uuid;
@@ -20,8 +21,18 @@ async fn main() -> Result<(), Box<dyn error::Error>> {
     let created = retry(|| create_category(&api, rabbit.clone(), Some(&key))).await?;
     println!("created {} {}", created.id, created.name);
 
-    for category in retry(|| list_categories(&api, None)).await? {
-        println!("listed {} {}", category.id, category.name);
+    let bella = NewPet::new("Bella".into(), created.id);
+    let key = Uuid::new_v4().to_string();
+    let pet = retry(|| create_pet(&api, bella.clone(), Some(&key))).await?;
+    println!("created {} {}", pet.id, pet.name);
+
+    let mut after = Some(0);
+    while after.is_some() {
+        let page = retry(|| list_pets(&api, Some(2), after, None)).await?;
+        for pet in &page {
+            println!("listed {}", pet.name);
+        }
+        after = page.last().map(|pet| pet.id);
     }
 
     if let Err(Error::ResponseError(rejected)) = create_category(&api, NewCategory::new("".into()), None).await {
