@@ -171,5 +171,30 @@ t.test('a schema without SQL is named with the reason', (t) => {
       /\/\/ Thing has no columns, because creates use ".*" for themselves/
     )
   }
+  for (const schema of [{ type: 'array' }, { allOf: [] }, {}]) {
+    const api = apiOf({})
+    Object.assign(api.document.components.schemas, { Thing: schema })
+    t.match(
+      bodyColumnsFile(api),
+      '// Thing has no columns, because it is not an object with properties'
+    )
+  }
+  t.end()
+})
+
+t.test('a reference to nothing is an error', (t) => {
+  const api = apiOf({ x: string })
+  Object.assign(api.document, { components: {} })
+  t.throws(() => rowJsonFile(api), {
+    message:
+      'openapi.yaml: nothing is at the reference #/components/responses/Things'
+  })
+  t.end()
+})
+
+t.test('an operation without responses has no rows', (t) => {
+  const api = apiOf({ x: string })
+  Object.assign(api.document.paths['/things'].post, { responses: undefined })
+  t.equal(expressionOf(api), 'undefined')
   t.end()
 })

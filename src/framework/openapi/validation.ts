@@ -96,9 +96,11 @@ function validator(schema: Schema, part: string) {
 
   return (value: unknown) => {
     if (validate(value)) return true
-    const errors = validate.errors?.slice(0, maxReportedErrors) ?? []
-    const messages = new Set(errors.map((error) => describe(error, part)))
-    return { error: badRequest([...messages].join('; ')) }
+    const errors = validate.errors as ErrorObject[]
+    const messages = errors
+      .slice(0, maxReportedErrors)
+      .map((error) => describe(error, part))
+    return { error: badRequest([...new Set(messages)].join('; ')) }
   }
 }
 
