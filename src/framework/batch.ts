@@ -64,7 +64,12 @@ export function batch<Item, Result>(
     while (waiting.length > 0) {
       // Calls of the same tick share a run.
       await setImmediate()
-      rejectLate(waiting)
+      // The oldest are first.
+      while (
+        waiting[0] !== undefined &&
+        waiting[0].deadline < performance.now()
+      )
+        waiting.shift()?.reject(new Overloaded())
 
       const calls = waiting.splice(0, maxSize)
       const [first] = calls
@@ -114,11 +119,4 @@ export function sharedCall<Result>(
   }, options)
 
   return () => call(undefined)
-}
-
-/** Rejects the calls that have waited for too long: the oldest are first. */
-function rejectLate<Item, Result>(waiting: Call<Item, Result>[]): void {
-  const now = performance.now()
-  while (waiting[0] !== undefined && waiting[0].deadline < now)
-    waiting.shift()?.reject(new Overloaded())
 }

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { parse } from 'lossless-json'
 import { stringify } from 'safe-stable-stringify'
 import { Overloaded } from '../batch.ts'
-import { HttpError, unavailable } from '../errors.ts'
+import { HttpError, retryLater, unavailable } from '../errors.ts'
 import { type JsonReply, type Sent, sendJson } from '../openapi/handler.ts'
 import type { BodyColumn } from '../openapi/json.ts'
 import type { Database } from '../postgres/database.ts'
@@ -129,13 +129,8 @@ function unquoted(header: string): string {
   return header.slice(1, -1).replace(/\\(.)/g, '$1')
 }
 
-/**
- * Returns the hash as the text of a bytea of PostgreSQL. Making a Buffer first
- * would take longer.
- */
-function sha256Bytea(text: string): string {
-  return `\\x${hash('sha256', text, 'hex')}`
-}
+/** A hash as the text of a bytea of PostgreSQL: a Buffer would take longer. */
+const sha256Bytea = (text: string) => `\\x${hash('sha256', text, 'hex')}`
 
 /** The error of a row whose statement failed. */
 function errorOf<Body, Params, Status, Schema>(
@@ -170,6 +165,6 @@ const rejections = {
     'idempotency_key_in_use',
     'Another request with this Idempotency-Key is in progress: ' +
       'retry with the same key',
-    { 'retry-after': '1' }
+    retryLater
   )
 }

@@ -15,13 +15,8 @@ const longestPauseMs = 400
 /** The SQLSTATE after a lock_timeout. */
 const lockNotAvailable = '55P03'
 
-/** The statements of an operation. */
-interface InsertStatements {
-  /** For rows without an Idempotency-Key. */
-  plain: Statement
-  /** For rows of which at least one has an Idempotency-Key. */
-  idempotent: Statement
-}
+/** For rows without Idempotency-Keys, and for groups in which one has a key. */
+type InsertStatements = Record<'plain' | 'idempotent', Statement>
 
 /** An input row. */
 interface InsertRow {

@@ -133,9 +133,7 @@ export class OutcomeUnknown extends Error {
     cause: unknown,
     code: OutcomeUnknown['code'] = 'outcome_unknown'
   ) {
-    super('a write may have taken effect: check it', {
-      cause
-    })
+    super('a write may have taken effect: check it', { cause })
     this.code = code
   }
 }

@@ -96,9 +96,6 @@ export const listTooLong = new HttpError(
   'The list is too long for this service: tell its operator'
 )
 
-/** A request for a list. */
-type ListRequest = Pick<FastifyRequest, 'headers' | 'log'>
-
 /** The reply of an operation that lists items. */
 type ListReply<Item> = JsonReply<200, Item[]> & {
   code: (status: 304) => { send: () => Sent }
@@ -122,12 +119,11 @@ export function listHandler<Item>(
       AS json
     FROM ${table}
   `
-  const text = listSql(items)
-  const statement = database.prepare(statementName, text)
+  const statement = database.prepare(statementName, listSql(items))
   const read = listReader(database, buffers.limit, statement)
 
   return async (
-    request: ListRequest,
+    request: Pick<FastifyRequest, 'headers' | 'log'>,
     reply: ListReply<Item>
   ): Promise<Sent> => {
     const { size, body } = await read()
