@@ -46,12 +46,14 @@ need_python() {
 # Starts the newest PostgreSQL of this system, until the script ends, and sets
 # TEST_DATABASE_URL. It has JIT, which the embedded one lacks.
 start_system_postgres() {
-  ls -d /usr/lib/postgresql/*/bin >/dev/null 2>&1 || (
+  # A client alone has the folder, too.
+  ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || (
     forbid_starts
     install postgresql
   )
   local binaries
-  binaries=$(ls -d /usr/lib/postgresql/*/bin | sort -V | tail -n 1)
+  binaries=$(ls /usr/lib/postgresql/*/bin/initdb | sort -V | tail -n 1)
+  binaries=${binaries%/initdb}
   postgres_folder=$(mktemp -d)
   # PostgreSQL does not run as root.
   postgres=()
