@@ -421,6 +421,8 @@ t.test('a dump is restored into a new installation, and again', async (t) => {
   t.same(await names(), last)
   const wrong = documented('Restore', 0, { DUMP: '.env' })
   await t.rejects(wrong, /not a dump of this database/)
+  const missing = documented('Restore', 0, { DUMP: 'none' })
+  await t.rejects(missing, /:\nrealpath: none: No such file or directory\n$/)
   t.ok(await serves())
 })
 
