@@ -35,6 +35,18 @@ sql() {
   in_db psql -qAtX -v ON_ERROR_STOP=1 -U postgres -d pet_categories -c "$1" </dev/null
 }
 
+# Replaces what the owner of the tables has in a database with the dump from stdin, in
+# one transaction: restore_into DATABASE
+restore_into() {
+  in_db sh -euc '
+    file=$(mktemp)
+    trap "rm -f $file" EXIT
+    pg_restore -f "$file"
+    psql -qX1 -v ON_ERROR_STOP=1 -U postgres -d "$0" \
+      -c "DROP OWNED BY pet_categories_owner CASCADE" -f "$file"
+  ' "$1" >/dev/null
+}
+
 has_archive() { in_db sh -c 'test -d "${ARCHIVE_FOLDER:-}"' </dev/null; }
 
 # Runs shell commands from stdin with the volume of `db`, whose container may be stopped.

@@ -262,10 +262,16 @@ t.test('secrets are rotated without one failed request, twice', async (t) => {
       /password authentication failed/
     )
   }
+  await sql(`
+    SET ROLE pet_categories;
+    ALTER ROLE pet_categories SET work_mem = '1MB';
+    ALTER ROLE pet_categories IN DATABASE pet_categories SET work_mem = '1MB'`)
   await underLoad(t, async () => {
     await documented('Rotate secrets', 1)
     await inline('docker compose run --rm --no-deps migrate')
   })
+  const settings = await sql('SELECT setconfig FROM pg_db_role_setting')
+  t.notMatch(settings, 'work_mem', 'what an intruder has set is reset')
 })
 
 t.test('every variable of the service can be set in .env', (t) => {
@@ -399,6 +405,8 @@ async function create(t: Test, name: string): Promise<void> {
 
 t.test('a dump is restored into a new installation, and again', async (t) => {
   const before = await names()
+  // As of an intruder.
+  await sql("SET ROLE pet_categories; SELECT lo_from_bytea(0, 'x')")
   const DUMP = lastLine(await documented('Back up', 0, { BACKUPS }))
   const listing = await incident('no backup', 0, { DUMP })
   t.match(listing, 'TABLE DATA public categories')
