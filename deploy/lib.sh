@@ -47,6 +47,17 @@ restore_into() {
   ' "$1" >/dev/null
 }
 
+# Writes the time for the alert NoBackup, which node_exporter reads:
+# record_backup dump, record_backup base
+record_backup() {
+  install -d -m 755 metrics
+  echo "backup_last_success_timestamp_seconds{kind=\"$1\"} $(date +%s)" >"metrics/$1.part"
+  chmod 644 "metrics/$1.part"
+  mv "metrics/$1.part" "metrics/$1.prom"
+  # Of deploy/secrets.
+  rm -f metrics/none.prom
+}
+
 has_archive() { in_db sh -c 'test -d "${ARCHIVE_FOLDER:-}"' </dev/null; }
 
 # Runs shell commands from stdin with the volume of `db`, whose container may be stopped.

@@ -391,6 +391,25 @@ t.test('the commands of incidents find what they look for', async (t) => {
   })
 })
 
+t.test('a roll that cannot migrate names who holds locks', async (t) => {
+  const held = sql(
+    'BEGIN; LOCK messages IN ACCESS SHARE MODE; SELECT pg_sleep(600)'
+  )
+  const ended = t.rejects(held, /terminating connection/)
+  const process = /Process (\d+) \(postgres, psql\) has held locks/
+  let PID = ''
+  const isNamed = async () => {
+    const failed: unknown = await sh('deploy/roll', { LOG_LEVEL: 'x' }).catch(
+      String
+    )
+    PID = process.exec(String(failed))?.[1] ?? ''
+    return PID !== ''
+  }
+  await eventually(isNamed, 'the roll names the process')
+  await incident('database slow', 1, { PID })
+  await ended
+})
+
 t.test('a locked table is found and released', (t) =>
   lockIsReleased(t, installation)
 )
@@ -688,7 +707,7 @@ t.test(
     await sh(`
       deploy/reload
       docker compose stop alertmanager
-      echo backup_last_success_timestamp_seconds 0 >metrics/backup.prom`)
+      echo 'backup_last_success_timestamp_seconds{kind="dump"} 0' >metrics/dump.prom`)
 
     for (const name of [
       'CertificateExpires',
