@@ -65,10 +65,23 @@ in_volume() {
   docker compose run --rm --no-deps -T "$@" db sh -eu
 }
 
-# Stops the service.
+# Keeps the log of each container of a service that is about to be removed, for 30 days:
+# save_logs SERVICE CONTAINER…
+save_logs() {
+  mkdir -p logs
+  find logs -name '*.gz' -mtime +30 -delete
+  service=$1
+  shift
+  for container in "$@"; do
+    docker logs "$container" 2>&1 | gzip >"logs/$service-$container.gz"
+  done
+}
+
+# Stops the service, for scripts that replace the container of `db`.
 stop_api() {
   echo 'The service is stopped now. If this script is killed: docker compose up -d --wait' >&2
   docker compose stop api
+  save_logs db $(docker compose ps -aq db)
 }
 
 # Another cluster, $folder, takes the place of the current one: replace_cluster, then
