@@ -8,8 +8,11 @@ WORKDIR /app
 COPY package.json package-lock.json ./
 RUN npm ci --omit=optional
 COPY . .
+# Names what the image is built from, as deploy/roll does.
+RUN echo "$(node -p "require('./package.json').version")-$(find . -path ./node_modules -prune -o -type f -print0 \
+  | LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum | head -c 12)" >VERSION
 RUN npm run build && npm prune --omit=dev --omit=optional \
- && chmod +x dist/src/commands/keys.js && chmod -R a+rX package.json dist
+ && chmod +x dist/src/commands/keys.js && chmod -R a+rX package.json VERSION dist
 # Without what production never loads. Licenses stay.
 RUN find node_modules -iname 'licen[cs]e.md' -execdir mv {} LICENSE \; \
  && find node_modules -type f \( -name '*.ts' -o -name '*.mts' -o -name '*.cts' -o -name '*.map' -o -name '*.md' \
@@ -21,7 +24,7 @@ FROM ${NODE_IMAGE}
 RUN rm -rf /usr/local/lib/node_modules /usr/local/bin/npm /usr/local/bin/npx /usr/local/bin/corepack /usr/local/bin/yarn* /opt/yarn* \
  && ln -s /app/dist/src/commands/keys.js /usr/local/bin/pet-categories-keys
 WORKDIR /app
-COPY --from=build /app/package.json ./
+COPY --from=build /app/package.json /app/VERSION ./
 COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
 ENV NODE_ENV=production HOST=0.0.0.0

@@ -35,6 +35,29 @@ sql() {
   in_db psql -qAtX -v ON_ERROR_STOP=1 -U postgres -d pet_categories -c "$1" </dev/null
 }
 
+# Replaces what the owner of the tables has in a database with the dump from stdin, in
+# one transaction: restore_into DATABASE
+restore_into() {
+  in_db sh -euc '
+    file=$(mktemp)
+    trap "rm -f $file" EXIT
+    pg_restore -f "$file"
+    psql -qX1 -v ON_ERROR_STOP=1 -U postgres -d "$0" \
+      -c "DROP OWNED BY pet_categories_owner CASCADE" -f "$file"
+  ' "$1" >/dev/null
+}
+
+# Writes the time for the alert NoBackup, which node_exporter reads:
+# record_backup dump, record_backup base
+record_backup() {
+  install -d -m 755 metrics
+  echo "backup_last_success_timestamp_seconds{kind=\"$1\"} $(date +%s)" >"metrics/$1.part"
+  chmod 644 "metrics/$1.part"
+  mv "metrics/$1.part" "metrics/$1.prom"
+  # Of deploy/secrets.
+  rm -f metrics/none.prom
+}
+
 has_archive() { in_db sh -c 'test -d "${ARCHIVE_FOLDER:-}"' </dev/null; }
 
 # Runs shell commands from stdin with the volume of `db`, whose container may be stopped.
@@ -42,10 +65,23 @@ in_volume() {
   docker compose run --rm --no-deps -T "$@" db sh -eu
 }
 
-# Stops the service.
+# Keeps the log of each container of a service that is about to be removed, for 30 days:
+# save_logs SERVICE CONTAINER…
+save_logs() {
+  mkdir -p logs
+  find logs -name '*.gz' -mtime +30 -delete
+  service=$1
+  shift
+  for container in "$@"; do
+    docker logs "$container" 2>&1 | gzip >"logs/$service-$container.gz"
+  done
+}
+
+# Stops the service, for scripts that replace the container of `db`.
 stop_api() {
   echo 'The service is stopped now. If this script is killed: docker compose up -d --wait' >&2
   docker compose stop api
+  save_logs db $(docker compose ps -aq db)
 }
 
 # Another cluster, $folder, takes the place of the current one: replace_cluster, then

@@ -13,13 +13,22 @@ secrets=${SECRETS:-/run/secrets}
 # Prints the user or the password of a URL: login 1 FILE, login 2 FILE
 login() { sed -E "s|^[^:]+://([^:]+):([^@]+)@.*|\\$1|" "$secrets/$2"; }
 
-${PSQL:-psql -U postgres} -v ON_ERROR_STOP=1 -qX -d pet_categories \
-  -v end="${1:-}" \
-  -v superuser="$(cat "$secrets/postgres_password")" \
-  -v monitor="$(cat "$secrets/monitor_password")" \
-  -v owner="$(login 2 owner_database_url)" \
-  -v role="$(login 1 database_url)" \
-  -v service="$(login 2 database_url)" <<'SQL'
+# Prints a secret as a value of psql's \set.
+quoted() { sed "s/[\\\\']/\\\\&/g"; }
+
+superuser=$(quoted <"$secrets/postgres_password")
+monitor=$(quoted <"$secrets/monitor_password")
+owner=$(login 2 owner_database_url | quoted)
+role=$(login 1 database_url)
+service=$(login 2 database_url | quoted)
+
+# Through stdin, because each user of the host can read the arguments of a program.
+${PSQL:-psql -U postgres} -v ON_ERROR_STOP=1 -qX -d pet_categories -v end="${1:-}" <<SQL
+\set superuser '$superuser'
+\set monitor '$monitor'
+\set owner '$owner'
+\set role '$role'
+\set service '$service'
 SET client_min_messages = warning;
 SELECT format('CREATE ROLE %I LOGIN', role)
   FROM unnest(ARRAY['pet_categories_owner', 'pet_categories', 'pet_categories_2', 'pet_categories_monitor']) AS role
@@ -31,6 +40,10 @@ ALTER ROLE pet_categories_monitor PASSWORD :'monitor';
 SELECT format('ALTER ROLE %I PASSWORD NULL', role)
   FROM unnest(ARRAY['pet_categories', 'pet_categories_2']) AS role
   WHERE role <> :'role' AND :'end' = 'end' \gexec
+-- Whoever had the role may have set something for it.
+SELECT format('ALTER ROLE %I RESET ALL', role),
+    format('ALTER ROLE %I IN DATABASE %I RESET ALL', role, current_database())
+  FROM unnest(ARRAY['pet_categories', 'pet_categories_2']) AS role \gexec
 -- If a CancelRequest of the service is lost. Longer than DATABASE_TIMEOUT_MS.
 ALTER ROLE pet_categories SET statement_timeout = '2min';
 ALTER ROLE pet_categories_2 SET statement_timeout = '2min';

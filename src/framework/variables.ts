@@ -169,7 +169,8 @@ export const rarelyNeededVariables = {
     description:
       'Maximum size of a list, and of all responses over 64 KiB that ' +
       'clients are reading. If a new one needs room, the connections of the ' +
-      'least recently sent are closed. Allow eight times this memory.'
+      'least recently sent are closed: while rows change, those of slow ' +
+      'readers of a list over a third of it. Allow eight times this memory.'
   },
 
   IDLE_TIMEOUT_MS: {

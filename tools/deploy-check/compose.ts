@@ -87,5 +87,9 @@ tap.teardown(async () => {
   rmSync(folder, { recursive: true })
 })
 
-export const imageOfService = async () =>
-  sh(`docker inspect -f '{{.Config.Image}}' ${(await replicas())[0] ?? ''}`)
+/** The id and the name of the image of the service. */
+export async function imageOfService(): Promise<string[]> {
+  const [replica = ''] = await replicas()
+  const format = '{{.Image}} {{.Config.Image}}'
+  return (await sh(`docker inspect -f '${format}' ${replica}`)).split(' ')
+}

@@ -57,5 +57,5 @@ export async function startHaproxy(
     )
   }
 
-  return { url, metricsPort, isReady }
+  return { url, metricsPort, isReady, group: Number(proxy.child.pid) }
 }

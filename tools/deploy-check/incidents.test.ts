@@ -104,7 +104,7 @@ function incident(
   })
 }
 
-t.test('each alert has a row in docs/runbook.md, and a test', (t) => {
+t.test('each alert is in docs/runbook.md, and a test', (t) => {
   for (const { alert, labels, annotations } of alerts) {
     t.match(labels.severity, /^(critical|warning|none)$/, alert)
     t.ok(annotations.summary, alert)

@@ -409,6 +409,8 @@ t.test('the commands of incidents find what they look for', async (t) => {
     t.match(await inline('kubectl get pods'), /^api-.* Running/m)
     t.match(await inline('kubectl get hpa api'), /<unknown>/)
     await inline('kubectl logs -l app=migrate --tail=20')
+    const version = await inline('kubectl exec deployment/api -- cat VERSION')
+    t.match(version, /^\d+\.\d+\.\d+-[0-9a-f]{12}$/)
   })
   await lockIsReleased(t, installation)
 })

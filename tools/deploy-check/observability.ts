@@ -42,10 +42,10 @@ export function writeHastyRules(): string {
 
 const runbook = readFileSync('docs/runbook.md', 'utf8')
 
-/** The rows of the table of docs/runbook.md, by the `runbook_url`. */
+/** The items of the list of docs/runbook.md, by the `runbook_url`. */
 export const incidents = new Map(
-  [...runbook.matchAll(/^\| \[.+?\]\(#(incident-[\w-]+)\).*/gm)].map(
-    ([row, anchor]) => [`docs/runbook.md#${anchor}`, row]
+  [...runbook.matchAll(/^- \[.+?\]\(#(incident-[\w-]+)\)(?:.|\n {2})*/gm)].map(
+    ([item, anchor]) => [`docs/runbook.md#${anchor}`, item]
   )
 )
 

@@ -1,12 +1,15 @@
 // What the proxy of docker-compose.yml does for its replicas. Run by
 // `npm run rules --prefix tools/deploy-check`.
+import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import {
   createServer,
   type IncomingMessage,
   request,
   type RequestListener
 } from 'node:http'
+import { connect } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
 import { json } from 'node:stream/consumers'
 import { gunzipSync } from 'node:zlib'
@@ -355,4 +358,55 @@ t.test('the proxy compresses the docs page, not the lists', async (t) => {
   t.equal(asList.body.toString(), content)
   const plain = await get('text/css', 'W/"a"', { 'accept-encoding': 'br' })
   t.equal(plain.headers['content-encoding'], undefined)
+})
+
+/** A client that reads two files quickly, and then nothing, while it sends. */
+async function startStalled(t: Test, port: number, size: number) {
+  const socket = connect(port, '127.0.0.1').on('error', () => {})
+  t.teardown(() => socket.destroy())
+  const get = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'
+  for (let files = 0; files < 2; files++) {
+    socket.write(get)
+    for (let got = 0; got < size;) {
+      const [chunk] = (await once(socket, 'data')) as [Buffer]
+      got += chunk.length
+    }
+  }
+  socket.pause().write(get.repeat(10_000))
+}
+
+t.test('clients that read nothing fit into the memory', async (t) => {
+  const size = 1_700_000
+  const replica = createServer((_, response) =>
+    response.end(Buffer.alloc(size))
+  )
+  const port = await listenOnLoopback(t, replica)
+  const { url, isReady, group } = await startHaproxy(t, [
+    `http://127.0.0.1:${port}`
+  ])
+  await until(isReady, 'the proxy is ready')
+  /** Adds up numbers, as KiB, of what a command prints. */
+  const sum = (pattern: RegExp, command: string, ...args: string[]) => {
+    const output = execFileSync(command, args).toString()
+    const numbers = [...output.matchAll(pattern)].map(([, one]) => Number(one))
+    return numbers.reduce((total, one) => total + one, 0)
+  }
+  const proxyPort = new URL(url).port
+  const sockets = `sport = :${proxyPort} or dport = :${port}`
+  const inKernel = () =>
+    sum(/skmem:\(r(\d+)/g, 'ss', '-Htnm', sockets) / 1024 +
+    sum(/,w(\d+)/g, 'ss', '-Htnm', sockets) / 1024
+  const inProcess = () => sum(/(\d+)/g, 'ps', '-o', 'rss=', '-g', `${group}`)
+
+  const before = inProcess()
+  const count = 50
+  for (let index = 0; index < count; index++)
+    await startStalled(t, Number(proxyPort), size)
+  const isFull = () => Promise.resolve(inKernel() / count > 150)
+  await until(isFull, 'the buffers are full')
+  const each = (inKernel() + inProcess() - before) / count
+  t.comment(`${Math.round(each)} KiB for each connection`)
+  const compose = readFileSync('docker-compose.yml', 'utf8')
+  const [, limit] = /proxy:[^]*?mem_limit: (\d+)g/.exec(compose) ?? []
+  t.ok(4096 * each < Number(limit) * 2 ** 20)
 })

@@ -1,5 +1,8 @@
 // Runs the commands of README.md without Docker, with the node_modules of this
 // clone: npm run readme --prefix tools/deploy-check. Needs curl.
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
 import t, { type Test } from 'tap'
 import { apiKeyPrefix } from '../../generated/names.ts'
 import { createDatabase } from '../../test/support/database.ts'
@@ -10,6 +13,7 @@ import {
 import { status } from '../../test/support/installation.ts'
 import { freePort } from '../../test/support/postgres.ts'
 import { keyPattern, run, started } from '../../test/support/process.ts'
+import { copyFiles } from '../copy-files.ts'
 
 const block = (heading: string, index: number) =>
   documentedCommands(['README.md'], heading, index)
@@ -60,4 +64,58 @@ t.test('the service starts on a PostgreSQL of your own', async (t) => {
   const [key] = await service.sees(keyPattern)
   const headers = { authorization: `Bearer ${key}` }
   t.equal(await status(`${address}/v1/categories`, headers), 200)
+})
+
+/** Replaces the programs of scripts: they write their arguments first. */
+function recordArguments(folder: string, scripts: string[]): string {
+  const programs = path.join(folder, 'programs')
+  mkdirSync(programs)
+  const words = scripts.flatMap(
+    (file) => readFileSync(path.join(folder, file), 'utf8').match(/\w+/g) ?? []
+  )
+  for (const word of new Set(words)) {
+    const program = `/usr/bin/${word}`
+    if (word !== 'psql' && !existsSync(program)) continue
+    const content = `#!/bin/sh
+      echo "$0 $*" >>'${folder}/arguments'
+      exec ${word === 'psql' ? 'cat' : `${program} "$@"`}`
+    writeFileSync(path.join(programs, word), content, { mode: 0o755 })
+  }
+  return programs
+}
+
+t.test('no program gets a secret of deploy/ as an argument', (t) => {
+  const folder = copyFiles()
+  const programs = recordArguments(folder, [
+    'deploy/secrets',
+    'deploy/roles.sh'
+  ])
+  const script = (command: string) =>
+    execFileSync('sh', ['-euc', command], {
+      cwd: folder,
+      encoding: 'utf8',
+      env: { PATH: `${programs}:${process.env['PATH']}`, SECRETS: 'secrets' }
+    })
+  script('deploy/secrets')
+  for (const name of [
+    'database_url',
+    'owner_database_url',
+    'monitor_password'
+  ]) {
+    script(`deploy/secrets ${name}`)
+    const secret = /[0-9a-f]{48}/.exec(script(`cat secrets/${name}`))?.[0]
+    t.match(
+      script('deploy/roles.sh'),
+      ` '${secret}'`,
+      'psql gets it from stdin'
+    )
+  }
+  const given = readFileSync(path.join(folder, 'arguments'), 'utf8')
+  t.match(given, /programs\/(sed|psql) /)
+  t.notMatch(given, /[0-9a-f]{48}/)
+
+  // As of a copy that has been restored.
+  script('chmod -R go-rwx secrets; deploy/secrets')
+  t.match(script('stat -c %a secrets secrets/*_*'), /^700\n(644\n){4}$/)
+  t.end()
 })

@@ -1,10 +1,11 @@
 // Installs docker-compose.yml on a real engine, and rolls a new version out and
 // back under load: npm run roll --prefix tools/deploy-check
+import { rmSync } from 'node:fs'
+import path from 'node:path'
 import t from 'tap'
 import { documentedCommands } from '../../test/support/documented-commands.ts'
 import { lastLine, status } from '../../test/support/installation.ts'
 import {
-  configure,
   imageOfService,
   installation,
   project,
@@ -14,7 +15,8 @@ import {
 } from './compose.ts'
 import { eventually } from './installation.ts'
 
-const { documented, edit, listStatus, sh, sql, url, write } = installation
+const { documented, edit, folder, incident, listStatus, sh, sql, url, write } =
+  installation
 
 t.test('the documented commands install a fresh clone', async (t) => {
   const quickly = documentedCommands(['README.md'], 'For operators')
@@ -33,31 +35,35 @@ t.test('a new version rolls out and back', async (t) => {
   /** Uses connections that the clients have left. */
   const onIdleConnections = () =>
     Promise.all(Array.from({ length: 30 }, () => listStatus()))
-  const released = await sh(`node -p "require('./package.json').version"`)
+  const tag = await sh('deploy/roll --version')
+  const next = 'migrations/9999_next.sql'
+  const leaked = await installation.newKey()
+  const KEY = leaked.slice(0, 15)
+  t.equal(await listStatus(leaked), 200)
+  const [image] = await imageOfService()
 
   await replaces(t, ['api'], async () => {
-    configure('VERSION', 'two')
-    write(
-      'migrations/9999_next.sql',
-      'ALTER TABLE categories ADD COLUMN next text;\n'
-    )
+    write(next, 'ALTER TABLE categories ADD COLUMN next text;\n')
     edit(proxyFile, last, added + last)
     const output = await documented('Upgrade')
     t.match(output, 'To migrate: 9999_next')
     t.match(output, /proxy is not up to date[^]*deploy\/reload/)
-    t.equal(await imageOfService(), `${project}:two`)
+    t.match((await imageOfService())[1], /-[0-9a-f]{12}$/)
     t.equal(await sql('SELECT count(next) FROM categories'), '0')
     await onIdleConnections()
     await sh('deploy/reload')
     await eventually(isLoaded, 'the proxy has loaded its configuration')
   })
+  t.match(await incident('key leaked', 0, { KEY }), /\n +1 "ip":"[^"]+"$/)
 
   await replaces(t, ['api'], async () => {
-    configure('VERSION', released)
+    rmSync(path.join(folder, next))
     edit(proxyFile, added, '')
+    await sh('docker image prune --force')
     await documented('Roll back')
     t.same(new Set(await onIdleConnections()), new Set([200]))
-    t.equal(await imageOfService(), `${project}:${released}`)
+    const same = [image, `${project}:${tag}`]
+    t.same(await imageOfService(), same, 'nothing was built')
     await sh('deploy/reload')
   })
   await upReplacesNothing(t)

@@ -30,7 +30,7 @@ const findings: [incident: string, block: number, finding: RegExp][] = [
   ['disk full', 2, /"createCategory","status":201/],
   ['crash loop', 0, /^200$/],
   ['key expires', 0, /valid/],
-  ['database slow', 2, /runs_since/],
+  ['database slow', 2, /n_dead_tup/],
   ['pool exhausted', 0, /pet-categories[^]*max_connections/],
   ['overload', 0, /createCategory/],
   ['flood', 0, /"key":"1"[^]*"ip":/],
@@ -58,7 +58,7 @@ export async function lockIsReleased(
     const locked = sql('BEGIN; LOCK TABLE categories; SELECT pg_sleep(600)')
     // Fails when its connection is ended.
     const ended = t.rejects(locked, /terminating connection/)
-    const blocker = /\| +(\d+) \| psql/
+    const blocker = /^ +(\d+) \| psql/m
     let PID = ''
     const isFound = async () => {
       PID = blocker.exec(await incident('database slow'))?.[1] ?? ''
