@@ -365,6 +365,33 @@ FROM checked_row
 LEFT JOIN stored ON stored.id = checked_row.id
 ORDER BY ordinal;
 
+PREPARE "cancelOrder" AS
+DELETE FROM orders
+WHERE id = $1
+  AND NOT complete AND (ship_date IS NULL OR ship_date > now())
+  AND (
+    SELECT
+      set_config('lock_timeout', '250ms', true) ||
+      set_config('synchronous_commit', 'on', true) ||
+      set_config('client_min_messages', 'warning', true)
+  ) IS NOT NULL
+RETURNING id;
+
+PREPARE "cancelOrder-state" AS
+SELECT
+  (
+    SELECT NOT complete AND (ship_date IS NULL OR ship_date > now())
+    FROM orders
+    WHERE id = $1
+  ) AS "isOpen",
+  pg_logical_emit_message(true, 'cancelOrder', '')
+WHERE (
+  SELECT
+    set_config('lock_timeout', '250ms', true) ||
+    set_config('synchronous_commit', 'on', true) ||
+    set_config('client_min_messages', 'warning', true)
+) IS NOT NULL;
+
 PREPARE "listOrders" AS
 SELECT
   convert_to(
@@ -407,33 +434,6 @@ CROSS JOIN LATERAL (
   ) AS item
 ) AS found
 ORDER BY ordinal;
-
-PREPARE "cancelOrder" AS
-DELETE FROM orders
-WHERE id = $1
-  AND NOT complete AND (ship_date IS NULL OR ship_date > now())
-  AND (
-    SELECT
-      set_config('lock_timeout', '250ms', true) ||
-      set_config('synchronous_commit', 'on', true) ||
-      set_config('client_min_messages', 'warning', true)
-  ) IS NOT NULL
-RETURNING id;
-
-PREPARE "cancelOrder-state" AS
-SELECT
-  (
-    SELECT NOT complete AND (ship_date IS NULL OR ship_date > now())
-    FROM orders
-    WHERE id = $1
-  ) AS "isOpen",
-  pg_logical_emit_message(true, 'cancelOrder', '')
-WHERE (
-  SELECT
-    set_config('lock_timeout', '250ms', true) ||
-    set_config('synchronous_commit', 'on', true) ||
-    set_config('client_min_messages', 'warning', true)
-) IS NOT NULL;
 
 PREPARE "listPets" AS
 SELECT

@@ -38,13 +38,6 @@ const orderStateSql = sql`
 
 /** The operations on orders. */
 export function orderHandlers(database: Database, buffers: ResponseBuffers) {
-  const listAllOrders = pageHandler(database, buffers, {
-    ...listOrdersPage,
-    statementName: 'listOrders',
-    filterTypes: {},
-    select: allOrdersSql,
-    json: orderJson
-  })
   const cancel = database.prepareSingleRow('cancelOrder', deleteOpenOrderSql)
   const readState = database.prepareSingleRow<{ isOpen: boolean | null }>(
     'cancelOrder-state',
@@ -52,7 +45,13 @@ export function orderHandlers(database: Database, buffers: ResponseBuffers) {
   )
 
   return {
-    listOrders: (request, reply) => listAllOrders(request, reply, {}),
+    listOrders: pageHandler(database, buffers, {
+      ...listOrdersPage,
+      statementName: 'listOrders',
+      filterTypes: {},
+      select: allOrdersSql,
+      json: orderJson
+    }),
 
     cancelOrder: async ({ params: { orderId: id } }, reply) => {
       const cancelled = await cancel([id])

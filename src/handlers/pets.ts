@@ -66,7 +66,7 @@ export function petHandlers(database: Database, buffers: ResponseBuffers) {
     listPets: (request, reply) => {
       const { status } = request.query
       return status === undefined
-        ? listAllPets(request, reply, {})
+        ? listAllPets(request, reply)
         : listPetsByStatus(request, reply, { status })
     },
 

@@ -107,11 +107,12 @@ function validator(schema: Schema, part: string) {
 /** Describes a value and its rule, such as `body.name must be string`. */
 function describe(error: ErrorObject, part: string): string {
   const value = part + error.instancePath.replaceAll('/', '.')
-  // Many clients send null for what they have no value for.
   // Only a parameter of the query can be repeated.
   const { type } = error.parentSchema as Schema
   if (part === 'query' && Array.isArray(error.data) && type !== 'array')
     return `${value} must be sent once`
+
+  // Many clients send null for what they have no value for.
   const isNull = error.data === null && error.keyword !== 'enum'
   const hint = isNull ? ', not null: leave it out if it is optional' : ''
   return `${value} ${ruleOf(error, part)}${hint}`

@@ -123,8 +123,8 @@ function linkTo(after: string, query: PageRequest['query']): string {
  *
  * return toys(request, reply, { color: 'red' })
  *
- * @returns a handler that also takes the filters; rejects with the errors of
- *   `Database.run`, and with Overloaded if too many requests wait
+ * @returns a handler that also takes the filters, if any; rejects with the
+ *   errors of `Database.run`, and with Overloaded if too many requests wait
  */
 export function pageHandler<
   Filter extends string,
@@ -150,7 +150,7 @@ export function pageHandler<
   return async (
     { query }: PageRequest,
     reply: JsonReply<200, Item[]>,
-    filters: Partial<InputRow<Filter>>
+    filters?: Partial<InputRow<Filter>>
   ) => {
     const { after, limit: size } = query
     const { items, next } = await read({ ...filters, after, size })

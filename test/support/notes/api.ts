@@ -106,16 +106,14 @@ const notePrecheck = sql`
 `
 
 function remarkHandlers(database: Database, buffers: ResponseBuffers) {
-  const pages = pageHandler(database, buffers, {
-    ...listRemarksPage,
-    statementName: 'listRemarks',
-    filterTypes: {},
-    select: pagesOfRemarks,
-    json: remarkJson
-  })
-
   return {
-    listRemarks: (request, reply) => pages(request, reply, {}),
+    listRemarks: pageHandler(database, buffers, {
+      ...listRemarksPage,
+      statementName: 'listRemarks',
+      filterTypes: {},
+      select: pagesOfRemarks,
+      json: remarkJson
+    }),
 
     createRemark: createHandler(database, {
       operationId: 'createRemark',

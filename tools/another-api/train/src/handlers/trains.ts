@@ -48,13 +48,6 @@ export const trainHandlers = (
 })
 
 function timetableHandlers(database: Database, buffers: ResponseBuffers) {
-  const stations = pageHandler(database, buffers, {
-    ...getStationsPage,
-    statementName: 'getStations',
-    filterTypes: {},
-    select: pageOf('stations', 'true'),
-    json: stationJson
-  })
   const trips = pageHandler(database, buffers, {
     ...getTripsPage,
     statementName: 'getTrips',
@@ -76,20 +69,19 @@ function timetableHandlers(database: Database, buffers: ResponseBuffers) {
     json: tripJson
   })
   return {
-    getStations: (request, reply) => stations(request, reply, {}),
+    getStations: pageHandler(database, buffers, {
+      ...getStationsPage,
+      statementName: 'getStations',
+      filterTypes: {},
+      select: pageOf('stations', 'true'),
+      json: stationJson
+    }),
 
     getTrips: (request, reply) => trips(request, reply, request.query)
   } satisfies Partial<OperationHandlers>
 }
 
 function bookingHandlers(database: Database, buffers: ResponseBuffers) {
-  const bookings = pageHandler(database, buffers, {
-    ...getBookingsPage,
-    statementName: 'getBookings',
-    filterTypes: {},
-    select: pageOf('bookings', 'true'),
-    json: bookingJson
-  })
   const readBooking = rowReader(database, {
     statementName: 'getBooking',
     inputTypes: { id: 'uuid' },
@@ -103,7 +95,13 @@ function bookingHandlers(database: Database, buffers: ResponseBuffers) {
   const deletion = database.prepareSingleRow('deleteBooking', deleteBooking)
 
   return {
-    getBookings: (request, reply) => bookings(request, reply, {}),
+    getBookings: pageHandler(database, buffers, {
+      ...getBookingsPage,
+      statementName: 'getBookings',
+      filterTypes: {},
+      select: pageOf('bookings', 'true'),
+      json: bookingJson
+    }),
 
     getBooking: async (request, reply) => {
       const { bookingId: id } = request.params
