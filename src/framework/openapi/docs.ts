@@ -52,10 +52,7 @@ export const docsPage = fp<Options>(
     const manual = manualRoot
       ? manualFiles(manualRoot, document.info.title)
       : []
-    for (const { name, text } of manual) {
-      const type = name.endsWith('.html') ? 'text/html' : 'text/markdown'
-      serve(`/docs/${name.replace('.html', '')}`, type, text)
-    }
+    for (const { path, type, text } of manual) serve(path, type, text)
 
     const title = `${document.info.title} · ${environment}`
     const pageDocument = documentOfPage(apiDocument, samplesFile)

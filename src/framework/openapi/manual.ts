@@ -1,86 +1,66 @@
 // The manual beside the docs page: the guide for API clients, the changelog.
 import { readFileSync } from 'node:fs'
-import GithubSlugger, { slug } from 'github-slugger'
-import { marked, Renderer, type Tokens } from 'marked'
+import { Marked } from 'marked'
+import { getHeadingList, gfmHeadingId } from 'marked-gfm-heading-id'
 
 /** The page of which the guide is made. */
 export const guideSource = 'docs/clients.md'
 
-/** A text of the manual, such as `guide.html`. */
-export interface ManualFile {
-  name: string
+/** A file of the manual, at a path of this server. */
+interface ManualFile {
+  path: string
+  type: string
   text: string
 }
 
+// Makes the same anchors as GitHub.
+const { parse } = new Marked(gfmHeadingId())
+
 /**
- * Renders the manual: the guide, also as Markdown, and the changelog.
+ * Renders the manual: the guide, also as Markdown, the programs that the guide
+ * links to, and the changelog.
  *
  * @param root the folder of docs/clients.md and CHANGELOG.md
  * @param api the title of the API
- * @throws Error like `pageHtml`, or if a file is missing
+ * @throws Error if a file is missing
  */
 export function manualFiles(root: URL, api: string): ManualFile[] {
   const read = (name: string) => readFileSync(new URL(name, root), 'utf8')
-  const guide = pageMarkdown(read(guideSource), read)
-  const changelog = pageMarkdown(read('CHANGELOG.md'), read)
+  const guide = read(guideSource)
+  const changelog = read('CHANGELOG.md').replaceAll(
+    `](${guideSource}`,
+    '](guide'
+  )
+  const page = (path: string, title: string, markdown: string) => ({
+    path,
+    type: 'text/html',
+    text: pageHtml(`${title} · ${api}`, markdown)
+  })
 
   return [
-    { name: 'changelog.html', text: pageHtml(`Changelog · ${api}`, changelog) },
-    { name: 'guide.html', text: pageHtml(`Guide · ${api}`, guide) },
-    { name: 'guide.md', text: guide }
+    page('/docs/guide', 'Guide', guide),
+    page('/docs/changelog', 'Changelog', changelog),
+    { path: '/docs/guide.md', type: 'text/markdown', text: guide },
+    ...programsIn(guide).map((name) => ({
+      path: `/${name}`,
+      type: 'text/plain',
+      text: read(name)
+    }))
   ]
 }
 
-/** A link to a file that a deployment does not serve. */
-const toolLink = /\]\(\.\.\/(tools\/[^)]+)\)/g
-
-interface Heading {
-  /** 1 to 6. */
-  depth: number
-  id: string
-  html: string
+/** The paths of the programs that the guide links to, each once. */
+function programsIn(guide: string): string[] {
+  const links = guide.matchAll(/\]\(\.\.\/(tools\/[^)]+)\)/g)
+  return [...new Set(Array.from(links, ([, name]) => String(name)))]
 }
 
-/** What a deployment serves, relative to a page. */
-const served = /^(#|https:|\.\.\/openapi\.yaml$|guide\b)/
-
-/**
- * The Markdown of a page, without comments. The text of each file of tools/
- * that it links to follows at its end.
- *
- * @param readFile the text of a file, by its path in this repository
- */
-export function pageMarkdown(
-  source: string,
-  readFile: (name: string) => string
-): string {
-  const files = new Map<string, string>()
-  const text = source
-    .replace(/<!--[^]*?-->\n*/g, '')
-    .replaceAll(`](${guideSource}`, '](guide')
-    .replace(toolLink, (_, name: string) => {
-      // Two programs may have one name.
-      const title = name.split('/').slice(-2).join('/')
-      files.set(title, readFile(name))
-      return `](#${slug(title)})`
-    })
-  const sections = Array.from(files, ([title, content]) => {
-    const language = title.split('.').at(-1)
-    return `\n### ${title}\n\n\`\`\`\`${language}\n${content}\`\`\`\`\n`
-  })
-
-  return files.size === 0 ? text : `${text}\n## Files\n${sections.join('')}`
-}
-
-/**
- * A page: a `nav`, its contents, and a `main`, its text.
- *
- * @throws Error for HTML in the Markdown, and for a link to what a deployment
- *   does not serve
- */
-export function pageHtml(title: string, markdown: string): string {
-  const renderer = new PageRenderer()
-  const text = marked.parse(markdown, { renderer, async: false })
+/** A page: a `nav`, its contents, and a `main`, its text. */
+function pageHtml(title: string, markdown: string): string {
+  const text = parse(markdown, { async: false })
+  const sections = getHeadingList()
+    .filter(({ level }) => level === 2)
+    .map(({ id, text: html }) => `<li><a href="#${id}">${html}</a></li>\n`)
 
   return `<!doctype html>
 <html lang="en">
@@ -100,50 +80,12 @@ export function pageHtml(title: string, markdown: string): string {
 <a href="../openapi.yaml">openapi.yaml</a></p>
 </header>
 <nav aria-label="Contents">
-${contentsList(renderer.headings)}</nav>
+<ol>
+${sections.join('')}</ol>
+</nav>
 <main>
 ${text}</main>
 </body>
 </html>
 `
-}
-
-/** A list of the sections. */
-function contentsList(headings: Heading[]): string {
-  const sections = headings.filter(({ depth }) => depth === 2)
-  const items = sections.map(
-    ({ id, html }) => `<li><a href="#${id}">${html}</a></li>\n`
-  )
-
-  return `<ol>\n${items.join('')}</ol>\n`
-}
-
-/** Renders headings with anchors, and tables that scroll by themselves. */
-class PageRenderer extends Renderer {
-  readonly headings: Heading[] = []
-  /** Makes the same anchors as GitHub and GitLab. */
-  readonly #slugger = new GithubSlugger()
-
-  override heading({ tokens, depth, text }: Tokens.Heading): string {
-    const html = this.parser.parseInline(tokens)
-    const id = this.#slugger.slug(text)
-    this.headings.push({ depth, id, html })
-    return `<h${depth} id="${id}"><a href="#${id}">${html}</a></h${depth}>\n`
-  }
-
-  override link(token: Tokens.Link): string {
-    if (served.test(token.href)) return super.link(token)
-    throw new Error(`a deployment does not serve ${token.href}`)
-  }
-
-  /** The keyboard can scroll an element only if it can have the focus. */
-  override table(token: Tokens.Table): string {
-    const section = this.headings.at(-1)?.id
-    const attributes = `role="group" tabindex="0" aria-labelledby="${section}"`
-    return `<div class="table" ${attributes}>\n${super.table(token)}</div>\n`
-  }
-
-  override html({ text }: Tokens.HTML | Tokens.Tag): string {
-    throw new Error(`write Markdown in place of HTML: ${text.trim()}`)
-  }
 }

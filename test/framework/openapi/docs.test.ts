@@ -35,6 +35,7 @@ async function open(path: string) {
   const response = await fetch(site + path)
   const body = Buffer.from(await response.arrayBuffer())
   return {
+    status: response.status,
     url: response.url.replace(site, ''),
     headers: response.headers,
     body
@@ -134,8 +135,8 @@ for (const page of ['/docs/', '/docs/guide', '/docs/changelog']) {
 
     let size = 0
     for (const file of [...(await filesOf(page)), '/docs/json']) {
-      const { body } = await open(file)
-      t.ok(body.length > 0, file)
+      const { status, body } = await open(file)
+      t.equal(status, 200, file)
       // About as a proxy compresses.
       size += gzipSync(body, { level: 1 }).length
     }
