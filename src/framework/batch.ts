@@ -1,5 +1,4 @@
 import { setImmediate } from 'node:timers/promises'
-import { type Context, context } from '@opentelemetry/api'
 
 /**
  * Too many calls are waiting, or this one waited for too long. It had no effect
@@ -15,8 +14,6 @@ interface Call<Item, Result> {
   item: Item
   /** The time, as of performance.now(), at which it has waited too long. */
   deadline: number
-  /** Has the span of the caller, if there is one. */
-  context: Context
   resolve: (result: Result) => void
   reject: (error: unknown) => void
 }
@@ -72,12 +69,10 @@ export function batch<Item, Result>(
         waiting.shift()?.reject(new Overloaded())
 
       const calls = waiting.splice(0, maxSize)
-      const [first] = calls
-      if (first === undefined) continue
+      if (calls.length === 0) continue
       const items = calls.map(({ item }) => item)
       try {
-        // Its statements are in the trace of the first request.
-        const results = await context.with(first.context, () => run(items))
+        const results = await run(items)
         if (results.length !== calls.length)
           throw new Error(`${calls.length} calls had ${results.length} results`)
         results.forEach((result, index) => calls[index]?.resolve(result))
@@ -96,8 +91,7 @@ export function batch<Item, Result>(
         return
       }
       const deadline = performance.now() + maxWaitMs
-      const caller = context.active()
-      waiting.push({ item, deadline, context: caller, resolve, reject })
+      waiting.push({ item, deadline, resolve, reject })
       // `runAll` never rejects: only the linter needs the catch.
       if (runs < maxRuns) runAll().catch(reject)
     })
@@ -106,15 +100,13 @@ export function batch<Item, Result>(
 /**
  * Makes calls of a function that wait at the same time share one run, and its
  * result. The promise of `batch` holds: no call joins a run that has started.
- *
- * @param run gets the number of calls that share it
  */
 export function sharedCall<Result>(
-  run: (callCount: number) => Promise<Result>,
+  run: () => Promise<Result>,
   options?: Options
 ): () => Promise<Result> {
   const call = batch(async (calls: undefined[]) => {
-    const result = await run(calls.length)
+    const result = await run()
     return calls.map(() => result)
   }, options)
 

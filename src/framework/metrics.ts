@@ -13,7 +13,6 @@ const durationBuckets = [
 ]
 /** Fewer, because there is a histogram for each statement and result. */
 const statementBuckets = [0.001, 0.005, 0.025, 0.1, 0.5, 1, 5]
-const sizeBuckets = [1, 2, 5, 10, 25, 50, 100, 250, 500, 1000]
 
 const createOutcomes = [
   'created',
@@ -109,20 +108,6 @@ export class Metrics {
     'idempotent_creates_total',
     `Creates with an Idempotency-Key: ${createOutcomes.join(', ')}`,
     ['operation', 'outcome']
-  )
-
-  readonly sharedReads = this.#histogram(
-    'shared_read_requests',
-    'Requests per shared read',
-    sizeBuckets,
-    ['statement']
-  )
-
-  readonly groupedWrites = this.#histogram(
-    'grouped_write_rows',
-    'Rows per grouped write',
-    sizeBuckets,
-    ['statement']
   )
 
   readonly databaseErrors = this.#counter(

@@ -49,11 +49,6 @@ export function sharedReader<Column extends string, Row extends QueryResultRow>(
    * @param inputRows each as a JSON array
    */
   async function readRows(inputRows: string[]): Promise<Row[]> {
-    database.metrics.sharedReads.observe(
-      { statement: statementName },
-      inputRows.length
-    )
-
     const distinct = [...new Set(inputRows)]
     // The parameter of inputTable, here of rows that are JSON already.
     const values = [`[${distinct.join(',')}]`]

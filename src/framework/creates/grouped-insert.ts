@@ -117,10 +117,6 @@ async function insertRows<Schema>(
   const statement = isPlain ? plain : idempotent
   // JSON.stringify would reject a bigint.
   const values = [stringify(rows.map((row) => row.values))]
-  if (use === 'writes') {
-    const labels = { statement: statement.name }
-    database.metrics.groupedWrites.observe(labels, rows.length)
-  }
 
   try {
     return await database.run<RowOutcome<Schema>>(use, statement, values)

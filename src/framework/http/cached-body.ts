@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { promisify } from 'node:util'
-import { brotliCompress, constants, gzip } from 'node:zlib'
+import { gzip } from 'node:zlib'
 import { negotiate } from '@fastify/accept-negotiator'
 
 /** Bytes. A smaller body fits a packet, and is sent as it is. */
@@ -10,31 +10,17 @@ const minCompressedSize = 1024
 /** Bytes. Node.js writes a text to the socket together with the headers. */
 const maxTextSize = 4096
 
-// Quality 5 takes about three times as long as gzip, and the highest 100 times.
-const params = { [constants.BROTLI_PARAM_QUALITY]: 5 }
-
-/** Functions that compress in other threads, by content coding. */
-const compressors = {
-  br: (bytes: Buffer) => promisify(brotliCompress)(bytes, { params }),
-  gzip: promisify(gzip)
-}
-
-type Coding = keyof typeof compressors
-
-/** The content codings, the preferred one first. */
-const codings: Coding[] = ['br', 'gzip']
-
-/** A body. It keeps each of its encodings once it was requested. */
+/** A body. It is compressed once, when that is first requested. */
 export class CachedBody {
   /**
-   * A hash of the unencoded body. The tag is weak, so it is the same for each
-   * coding (RFC 9110, section 8.8.3).
+   * A hash of the unencoded body. The tag is weak, so that it is also that of
+   * the compressed one (RFC 9110, section 8.8.3).
    */
   readonly etag: string
   readonly #bytes: Buffer
   /** As text, if it is short. */
   readonly #unencoded: Buffer | string
-  readonly #compressed = new Map<Coding, Promise<Buffer>>()
+  #compressed: Promise<Buffer> | undefined
 
   constructor(content: Buffer | string) {
     const bytes = Buffer.from(content)
@@ -60,39 +46,36 @@ export class CachedBody {
     const isNotModified = tags === '*' || tags.includes(this.etag.slice(2))
     // The library would refuse gzip, too, after `gzip, *;q=0`.
     const named = accepted.toLowerCase().replace(/\*[^,]*/, '')
-    const coding =
-      isNotModified || this.#bytes.length < minCompressedSize
-        ? null
-        : negotiate(named, codings)
+    const isCompressed =
+      !isNotModified &&
+      this.#bytes.length >= minCompressedSize &&
+      negotiate(named, ['gzip']) !== null
     // Before the headers, which the response to a failure must not have.
-    const encoded =
-      coding === null ? this.#unencoded : await this.#compress(coding)
+    const encoded = isCompressed ? await this.#compress() : this.#unencoded
 
     reply.header('etag', this.etag)
     // Replaces the one of @fastify/cors, and so names Origin.
     reply.header('vary', 'Authorization, Accept-Encoding, Origin')
-    if (coding !== null) reply.header('content-encoding', coding)
+    if (isCompressed) reply.header('content-encoding', 'gzip')
 
     return isNotModified ? undefined : encoded
   }
 
   /**
-   * Resolves when no compression of the body is running. Until then, the body
-   * takes memory even if its clients have left.
+   * Resolves when the body is not being compressed. Until then, it takes memory
+   * even if its clients have left.
    */
-  async compressionsSettled(): Promise<void> {
-    await Promise.allSettled(this.#compressed.values())
+  async compressionSettled(): Promise<void> {
+    await this.#compressed?.catch(() => {})
   }
 
   /** Compresses once. After a failure, the next request tries again. */
-  #compress(coding: Coding): Promise<Buffer> {
-    const earlier = this.#compressed.get(coding)
-    if (earlier !== undefined) return earlier
+  #compress(): Promise<Buffer> {
+    this.#compressed ??= promisify(gzip)(this.#bytes).catch((error) => {
+      this.#compressed = undefined
+      throw error
+    })
 
-    const bytes = compressors[coding](this.#bytes)
-    this.#compressed.set(coding, bytes)
-    bytes.catch(() => this.#compressed.delete(coding))
-
-    return bytes
+    return this.#compressed
   }
 }

@@ -152,15 +152,13 @@ export function listHandler<Item>(
  * encodings.
  */
 function listReader(database: Database, maxSize: number, statement: Statement) {
-  const { metrics, timeoutMs } = database
   // Before the first read, its version equals none.
   let last: ReadList = { version: '', size: 0, body: undefined }
 
-  async function read(requestCount: number): Promise<ReadList> {
-    metrics.sharedReads.observe({ statement: statement.name }, requestCount)
+  async function read(): Promise<ReadList> {
     // Otherwise, frequent commits could make bodies faster than they are
     // compressed, and these would fill the memory.
-    await last.body?.compressionsSettled()
+    await last.body?.compressionSettled()
     const values = [last.version, maxSize]
     const rows = await database.run('reads', statement, values)
     const [{ version, size, body: text }] = rows as [ListRow]
@@ -172,5 +170,5 @@ function listReader(database: Database, maxSize: number, statement: Statement) {
     return last
   }
 
-  return sharedCall(read, { maxWaitMs: timeoutMs })
+  return sharedCall(read, { maxWaitMs: database.timeoutMs })
 }

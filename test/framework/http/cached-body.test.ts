@@ -21,26 +21,24 @@ async function select(body: CachedBody, headers: IncomingHttpHeaders) {
 
 const decoders = {
   identity: (bytes: Buffer) => bytes,
-  gzip: zlib.gunzipSync,
-  br: zlib.brotliDecompressSync
+  gzip: zlib.gunzipSync
 }
 
 /** Values of Accept-Encoding, by the coding that they select. */
 const accepted: Record<keyof typeof decoders, (string | undefined)[]> = {
   identity: [
     undefined,
-    'deflate, zstd',
-    'br; q=0.000, *;q=0',
-    'br;q=0, *',
+    'deflate, zstd, br',
+    'gzip; q=0.000, *;q=0',
+    'gzip;q=0, *',
     '*'
   ],
-  gzip: ['Gzip;Q=0.5, identity;Q=0.1', 'br;q=0, gzip', 'br;q=0.5, gzip'],
-  br: ['gzip, deflate, br, zstd', 'br, *;q=0.1']
+  gzip: ['Gzip;Q=0.5, identity;Q=0.1', 'gzip, deflate, br', 'gzip, *;q=0']
 }
 
 t.test('Accept-Encoding selects the coding', async (t) => {
   const body = new CachedBody(text)
-  for (const coding of ['identity', 'gzip', 'br'] as const)
+  for (const coding of ['identity', 'gzip'] as const)
     for (const header of accepted[coding]) {
       const headers = { 'accept-encoding': header }
       const sent = await select(body, headers)

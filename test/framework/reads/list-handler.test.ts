@@ -172,11 +172,11 @@ t.test('a list is read again when its last body is compressed', async (t) => {
   // Occupies the four threads that compress.
   const other = () => promisify(pbkdf2)('', '', 1_000_000, 64, 'sha512')
   const others = Promise.all([1, 2, 3, 4].map(other))
-  const first = read({ 'accept-encoding': 'br' })
+  const first = read({ 'accept-encoding': 'gzip' })
   await until(async () => (await successes(service, 'listNotes')) === 1, 'read')
   await fill(databaseUrl, 1)
   await Promise.all([first, read(), others])
-  t.same(codings, ['br', undefined])
+  t.same(codings, ['gzip', undefined])
 })
 
 t.test('the version of a list names its database and schema', async (t) => {
