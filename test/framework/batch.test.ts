@@ -2,7 +2,7 @@ import t from 'tap'
 import { batch } from '../../src/framework/batch.ts'
 
 // What requests see of batches is tested with the operations, in creates/ and
-// reads/, and their spans in tracing.test.ts.
+// reads/.
 
 /** A function that records its runs, and returns its items. */
 function recordedRun() {

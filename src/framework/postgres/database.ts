@@ -1,4 +1,3 @@
-import { type Span, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
 import pg, { type Pool, type PoolClient, type QueryResultRow } from 'pg'
 import type { Logger } from 'pino'
 import { batch, Overloaded } from '../batch.ts'
@@ -60,9 +59,6 @@ const terminateAbandonedSql = sql`
 // A number would round an int8 beyond 2^53.
 const types = new pg.TypeOverrides()
 types.setTypeParser(pg.types.builtins.INT8, BigInt)
-
-// Records nothing until an SDK is registered.
-const tracer = trace.getTracer('postgres')
 
 /** SQL: without a name, PostgreSQL plans it each time. */
 export interface Query {
@@ -226,7 +222,6 @@ export class Database {
   ): Promise<Row[]> {
     const { pool, isRepeatable, availability } = this.#uses[use]
     const { name = 'unnamed' } = query
-    const span = startSpan(name)
 
     try {
       const endWait = this.metrics.poolWait.startTimer({ use })
@@ -234,7 +229,6 @@ export class Database {
         .connect()
         .catch(connectFailure)
         .finally(endWait)
-      span?.addEvent('connected')
 
       const endStatement = this.metrics.statementDuration.startTimer({
         statement: name
@@ -253,11 +247,9 @@ export class Database {
       if (failure !== undefined) throw failureOf(failure, isRepeatable)
 
       availability.succeeded()
-      span?.end()
       return rows
     } catch (error) {
       this.#report(error, availability)
-      endFailed(span, error)
       throw error
     }
   }
@@ -339,30 +331,6 @@ export class Database {
       ({ waitingCount }) => waitingCount
     )
   }
-}
-
-/**
- * Starts a span below the caller's, if that is recorded. It has the name of the
- * statement, but neither its text nor its values.
- */
-function startSpan(name: string): Span | undefined {
-  if (trace.getActiveSpan()?.isRecording() !== true) return undefined
-
-  return tracer.startSpan(name, {
-    kind: SpanKind.CLIENT,
-    attributes: { 'db.system.name': 'postgresql' }
-  })
-}
-
-/** Only codes: the message of an error may contain values of a request. */
-function endFailed(span: Span | undefined, error: unknown): void {
-  const { code } = error as { code?: string }
-  span?.setStatus({ code: SpanStatusCode.ERROR })
-  span?.setAttributes({
-    'error.type': code,
-    'db.response.status_code': postgresErrorIn(error).code
-  })
-  span?.end()
 }
 
 /** @throws why there is no connection */
