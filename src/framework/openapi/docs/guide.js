@@ -14,3 +14,6 @@ for (const code of document.querySelectorAll('pre')) {
   })
   code.before(button)
 }
+
+// The keyboard can scroll an element only if it can have the focus.
+for (const table of document.querySelectorAll('table')) table.tabIndex = 0
