@@ -124,13 +124,6 @@ export class Metrics {
     ['statement', 'outcome']
   )
 
-  readonly poolWait = this.#histogram(
-    'database_pool_wait_seconds',
-    'Time that a statement waits for a connection of its pool',
-    statementBuckets,
-    ['use']
-  )
-
   readonly pendingMigrations = this.gauge(
     'migrations_pending',
     'Migrations that the database lacks, at the last check'

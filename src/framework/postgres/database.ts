@@ -224,12 +224,7 @@ export class Database {
     const { name = 'unnamed' } = query
 
     try {
-      const endWait = this.metrics.poolWait.startTimer({ use })
-      const connection = await pool
-        .connect()
-        .catch(connectFailure)
-        .finally(endWait)
-
+      const connection = await pool.connect().catch(connectFailure)
       const endStatement = this.metrics.statementDuration.startTimer({
         statement: name
       })
