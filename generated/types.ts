@@ -15,7 +15,7 @@ export interface paths {
          *
          *     To avoid downloading an unchanged list, send the `ETag` of your copy as
          *     `If-None-Match`. Lists of 1 KiB or more are compressed if
-         *     `Accept-Encoding` allows `br` or `gzip`.
+         *     `Accept-Encoding` allows `gzip`.
          *
          *     A list over the limit of the deployment, by default 32 MiB, gets `507`
          *     until its operator raises the limit.
