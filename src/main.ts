@@ -29,7 +29,7 @@ const { api } = await import('./handlers/index.ts')
 
 const exitWithError = exitOnError(api.names.service)
 const [argument] = process.argv.slice(2)
-// `npm start -- --port 4000` must not start on another port in silence.
+// `npm start -- --port 4000` must not start on another port without a word.
 if (argument !== undefined) {
   exitWithError(
     new Error(

@@ -49,7 +49,8 @@ const validate = new Ajv({
 
 /**
  * A line of `.env`: NAME=value, perhaps with `export` and a comment. Dialects
- * of such files differ on `#`, quotes and backslashes in other places.
+ * of such files differ on `#`, quotes and backslashes in other places, and the
+ * parser of Node.js skips a line such as `LOG_LEVEL: debug` without a word.
  */
 const linePattern =
   /^\s*(?:export\s+)?(\w+)\s*=\s*(?:"([^"\\]*)"|'([^']*)'|([^"'`#\\]*?))(?:\s+#.*)?\s*$/

@@ -38,7 +38,7 @@ const databaseErrorCodes = [
 const statementOutcomes = ['ok', 'timeout', 'failed']
 
 /**
- * The metrics of one instance of the service.
+ * The metrics of one replica.
  *
  * Each series that an alert counts exists from the start, with 0: increase()
  * does not see the first failure of a series that begins with it.

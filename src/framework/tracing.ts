@@ -42,6 +42,9 @@ interface Options {
 /**
  * Traces requests, and exports their spans to a collector, which never delays a
  * request. Handlers find the request's span with `trace.getActiveSpan()`.
+ *
+ * @fastify/otel would make a span for each hook and handler, and record paths
+ * that are unknown here, in which people may paste secrets.
  */
 export const tracing = fp<Options>(
   (app, { name, version }) => {

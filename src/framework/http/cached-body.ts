@@ -44,7 +44,7 @@ export class CachedBody {
   ): Promise<Buffer | string | undefined> {
     // RFC 9110, section 13.1.2: the comparison ignores W/.
     const isNotModified = tags === '*' || tags.includes(this.etag.slice(2))
-    // The library would refuse gzip, too, after `gzip, *;q=0`.
+    // The library would reject gzip, too, after `gzip, *;q=0`.
     const named = accepted.toLowerCase().replace(/\*[^,]*/, '')
     const isCompressed =
       !isNotModified &&

@@ -9,8 +9,8 @@ const hiddenDigits = randomBytesInKey * 2 + checksumLength - shownDigits
 /**
  * Returns a new API key, with 160 random bits.
  *
- * The checksum exposes mistyped keys without a query. The prefix lets scanners
- * find leaked keys.
+ * The checksum exposes mistyped keys without a look-up. The prefix lets
+ * scanners find leaked keys.
  */
 export const makeKey = (prefix: string): string =>
   withChecksum(prefix, randomBytes(randomBytesInKey).toString('hex'))

@@ -24,6 +24,9 @@ const phrases = {
  * A source is the id of an API key, or an address. The log names one that is
  * over the limit, once in each window.
  *
+ * @fastify/rate-limit would send the headers of an older draft, and takes a
+ * tenth of the lists per second.
+ *
  * @param max 0 disables the limit
  * @see https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/
  */

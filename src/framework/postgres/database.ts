@@ -74,7 +74,7 @@ export interface Statement extends Query {
 /**
  * What a statement is for:
  *
- * - `checks`: what other requests, or nobody, depend on. It can be sent again.
+ * - `checks`: what all requests, or none, depend on. It can be sent again.
  * - `reads`: changes nothing, so it can be sent again.
  * - `writes`: commits, so its outcome may be unknown. It has `writeSettings`.
  * - `single_rows`: like `writes`, for one row, whose lock it may wait for.
@@ -97,7 +97,7 @@ export class Database {
   /** Milliseconds until a statement is cancelled. */
   readonly timeoutMs: number
 
-  /** For whoever runs statements. */
+  /** For the parts that run statements. */
   readonly metrics: Metrics
 
   /** The texts of the prepared statements by their names, in their order. */

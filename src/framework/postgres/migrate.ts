@@ -13,8 +13,8 @@ import { openPool } from './pool.ts'
 import { sql } from './sql.ts'
 
 /**
- * Maximum milliseconds that a migration waits for a lock: whoever needs the
- * same table waits behind it.
+ * Maximum milliseconds that a migration waits for a lock: statements that
+ * need the same table wait behind it.
  */
 const maxLockWaitMs = 2000
 
@@ -213,7 +213,7 @@ const namesOf = (migrations: Migration[]): string =>
 /**
  * Reads the folder, and returns a function that finds the names of the
  * migrations that the database lacks. It throws like `missing`. Waiting callers
- * share a query: /readyz needs no API key, and must not occupy connections.
+ * share a statement: /readyz needs no API key, and must not occupy connections.
  */
 export function pendingMigrationsFinder(
   database: Database,
