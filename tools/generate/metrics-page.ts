@@ -7,15 +7,14 @@ import { idleDatabase, noFile } from './statements.ts'
 
 interface Metric {
   name: string
-  type: unknown
   help: string
   labelNames: string[]
 }
 
-const head = ['name', 'type', 'labels', 'meaning', 'look at it when']
+const head = ['metric', 'meaning', 'look at it when']
 
 /** A row of the table; people write its last cell. */
-const writtenRow = /^\| `(\w+)` .*\| +(.+?) +\|$/gm
+const writtenRow = /^\| `(\w+).*\| +(.+?) +\|$/gm
 
 /**
  * docs/metrics.md with the table of the metrics.
@@ -33,15 +32,15 @@ export function metricsPage(page: string): Promise<string> {
   // The types of prom-client lack labelNames.
   const all = metrics.registry.getMetricsAsArray() as unknown as Metric[]
 
-  const rows = all.map(({ name, type, labelNames, help }) => {
+  const rows = all.map(({ name, labelNames, help }) => {
     const look = looks.get(name)
     if (look === undefined) {
       throw new Error(
-        `docs/metrics.md needs the row: | \`${name}\` | | | | when to look at it |`
+        `docs/metrics.md needs the row: | \`${name}\` | | when to look at it |`
       )
     }
-    const labels = labelNames.map((label) => `\`${label}\``).join(', ')
-    return [`\`${name}\``, String(type), labels, help, look]
+    const labels = labelNames.length > 0 ? `{${labelNames.join()}}` : ''
+    return [`\`${name}${labels}\``, help, look]
   })
 
   return withSection(page, 'metrics', tableOf(head, rows))
