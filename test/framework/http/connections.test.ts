@@ -151,20 +151,6 @@ t.test('a body of any length is dropped behind its error', async (t) => {
   }
 })
 
-t.test('a connection above the limit is closed', async (t) => {
-  const service = await startNotes(t)
-  service.app.server.maxConnections = 1
-  const first = openConnection(t, service)
-  await first.sent
-  const second = openConnection(t, service)
-  await second.closed
-  t.equal(second.received(), '')
-
-  first.socket.destroy()
-  await disconnected(service)
-  t.equal((await send(service, request('GET /livez'))).status, 200)
-})
-
 /** Whether a client received the whole list. */
 const isComplete = (received: string) =>
   received.length > 16_000_000 && received.endsWith('}]')
@@ -257,16 +243,4 @@ t.test('every response says that its connection closes', async (t) => {
     status: 201,
     headers: { connection: 'close' }
   })
-})
-
-t.test('lists that wait on a connection are given back with it', async (t) => {
-  const service = await startNotes(t, { databaseUrl })
-  const held = () => sample(service.app, 'response_buffer_bytes')
-  const client = openConnection(t, service, listRequest(keepAlive).repeat(20))
-  await client.responded
-  client.socket.pause()
-  t.ok(await held())
-
-  client.socket.resetAndDestroy()
-  await until(async () => (await held()) === 0, 'nothing is held')
 })
