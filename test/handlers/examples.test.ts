@@ -52,10 +52,13 @@ const send = async (service: Service, request: InjectOptions) =>
 const { owner, service: seeded } = await createRoles(t)
 const nameOf = (url: string) => new URL(url).pathname.slice(1)
 
-const seeding = await call(t, script('tools/seed.ts'), {
-  env: { DATABASE_URL: owner }
-})
-t.equal(seeding.code, 0, seeding.output)
+for (const output of [
+  'Added 4 categories, 3 pets and 2 orders.\n',
+  'Nothing was added: the database has pets.\n'
+]) {
+  const env = { DATABASE_URL: owner }
+  t.same(await call(t, script('tools/seed.ts'), { env }), { code: 0, output })
+}
 
 /**
  * Starts the service on a copy of the seeded database. It has the least
