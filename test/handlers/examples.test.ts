@@ -52,13 +52,12 @@ const send = async (service: Service, request: InjectOptions) =>
 const { owner, service: seeded } = await createRoles(t)
 const nameOf = (url: string) => new URL(url).pathname.slice(1)
 
-for (const output of [
-  'Added 4 categories, 3 pets and 2 orders.\n',
-  'Nothing was added: the database has pets.\n'
-]) {
+t.test('`npm run seed` adds the data of the examples once', async (t) => {
   const env = { DATABASE_URL: owner }
-  t.same(await call(t, script('tools/seed.ts'), { env }), { code: 0, output })
-}
+  const seed = () => call(t, script('tools/seed.ts'), { env })
+  t.match(await seed(), { code: 0, output: 'Added 4 categories' })
+  t.match(await seed(), { code: 0, output: 'Nothing was added' })
+})
 
 /**
  * Starts the service on a copy of the seeded database. It has the least

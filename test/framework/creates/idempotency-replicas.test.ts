@@ -23,8 +23,9 @@ import { scale } from '../../support/scale.ts'
  * Two replicas on one database, as one client sees them, with the API key of
  * another client.
  */
-async function startReplicas(t: Test, config = {}) {
+async function startReplicas(t: Test, timeout = 60_000) {
   const databaseUrl = await createDatabase(t)
+  const config = { DATABASE_TIMEOUT_MS: timeout }
   const options = { databaseUrl, config }
   const first = await startNotes(t, options)
   const second = await startNotes(t, options)
@@ -37,6 +38,9 @@ async function startReplicas(t: Test, config = {}) {
   }
 }
 
+const { first, second, otherKey, databaseUrl } = await startReplicas(t)
+t.beforeEach(() => query(databaseUrl, 'TRUNCATE notes, idempotency_keys'))
+
 const pairs = scale(10_000, 200)
 /** Pairs of requests that are sent at the same time. */
 const pairsPerRound = 50
@@ -44,7 +48,6 @@ const pairsPerRound = 50
 t.test(
   `of two requests with one idempotency key, one creates: ${pairs} times`,
   async (t) => {
-    const { first, second, databaseUrl } = await startReplicas(t)
     const creates = new CreateHistoryChecker()
     const recordCreate = async (replica: Endpoint, name: string) =>
       creates.record(name, await createUntilStored(() => replica, name))
@@ -70,7 +73,6 @@ t.test(
 t.test(
   'an idempotency key belongs to an API key, and to its successors',
   async (t) => {
-    const { first, second, otherKey, databaseUrl } = await startReplicas(t)
     const original = await createKeyed(first, 'one', 'name')
     const other = { ...first, key: otherKey }
     const otherOriginal = await createKeyed(other, 'one', 'other')
@@ -95,9 +97,6 @@ t.test(
 )
 
 t.test('other creates do not wait for a key that is held', async (t) => {
-  const { first, second, databaseUrl } = await startReplicas(t, {
-    DATABASE_TIMEOUT_MS: 60_000
-  })
   await createKeyed(first, 'held', 'held')
   const { release } = await holdKeys(t, databaseUrl)
   const settled: string[] = []
@@ -123,28 +122,26 @@ t.test('other creates do not wait for a key that is held', async (t) => {
 })
 
 t.test('a create whose key is held for too long is a 409', async (t) => {
-  const { first, second, databaseUrl } = await startReplicas(t, {
-    DATABASE_TIMEOUT_MS: 2000
-  })
-  await createKeyed(first, 'held', 'held')
+  const impatient = await startReplicas(t, 1000)
+  const create = (replica: Endpoint) => createKeyed(replica, 'held', 'held')
+  await create(impatient.first)
 
-  const { release } = await holdKeys(t, databaseUrl)
-  const rejected = await createKeyed(second, 'held', 'held')
+  const { release } = await holdKeys(t, impatient.databaseUrl)
+  const rejected = await create(impatient.second)
   t.match(rejected, { status: 409, body: /idempotency_key_in_use/ })
 
   await release()
-  const stored = await createKeyed(second, 'held', 'held')
+  const stored = await create(impatient.second)
   t.match(stored, { status: 201, isReplayed: false })
 
-  const replay = await createKeyed(first, 'held', 'held')
+  const replay = await create(impatient.first)
   t.match(replay, { status: 201, isReplayed: true })
-  t.equal((await storedNames(databaseUrl)).length, 2)
+  t.equal((await storedNames(impatient.databaseUrl)).length, 2)
 })
 
 t.test(
   'a create is tried again if another replica records its key first',
   async (t) => {
-    const { first, databaseUrl } = await startReplicas(t)
     await query(
       databaseUrl,
       `CREATE SEQUENCE attempts;
@@ -188,7 +185,6 @@ const uniqueNames = `
   CREATE UNIQUE INDEX ON notes (name)`
 
 t.test('a create is not rejected for its row on another replica', async (t) => {
-  const { first, second, databaseUrl } = await startReplicas(t)
   await query(databaseUrl, `${slowCommits}; ${uniqueNames}`)
   for (let pair = 0; pair < 10; pair++) {
     const name = `name-${pair}`
@@ -207,7 +203,6 @@ t.test('a create is not rejected for its row on another replica', async (t) => {
 const { signal } = new AbortController()
 
 t.test('an expired key replays until it is removed', async (t) => {
-  const { first, databaseUrl } = await startReplicas(t)
   const create = (name: string) => createKeyed(first, name, name)
   const old = await create('old')
   await query(
@@ -224,7 +219,7 @@ t.test('an expired key replays until it is removed', async (t) => {
 })
 
 t.test('a removal begins where the last one ended', async (t) => {
-  const url = await createDatabase(t)
+  const url = databaseUrl
   const database = openDatabase(t, url)
   const { work } = removalOfExpiredIdempotencyKeys(database)
   const task =

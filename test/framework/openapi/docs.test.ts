@@ -93,7 +93,7 @@ for (const page of ['/docs/', '/docs/guide', '/docs/changelog']) {
     for (const [, file] of body.matchAll(/(?:href|src)="([^"]+)"/g)) {
       const { origin, pathname } = new URL(String(file), site + page)
       if (origin !== site) continue
-      t.equal((await app.inject(pathname)).statusCode, 200, pathname)
+      t.equal((await fetch(site + pathname)).status, 200, pathname)
     }
   })
 }
