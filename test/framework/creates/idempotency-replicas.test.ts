@@ -158,48 +158,6 @@ t.test(
   }
 )
 
-/** Commits take longer than the lock_timeout, once for each transaction. */
-const slowCommits = `
-  CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$
-  BEGIN
-    IF current_setting('test.is_slow', true) IS DISTINCT FROM 'yes' THEN
-      PERFORM set_config('test.is_slow', 'yes', true);
-      PERFORM pg_sleep(0.4);
-    END IF;
-    RETURN NULL;
-  END $$;
-  CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON notes
-    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION slow()`
-
-/** Rejects the second create of a name, as soon as the first commits. */
-const uniqueNames = `
-  CREATE FUNCTION check_name() RETURNS trigger LANGUAGE plpgsql AS $$
-  BEGIN
-    IF EXISTS (SELECT FROM notes WHERE name = NEW.name AND id <> NEW.id) THEN
-      RAISE 'the name is in use';
-    END IF;
-    RETURN NULL;
-  END $$;
-  CREATE CONSTRAINT TRIGGER a_check AFTER INSERT ON notes
-    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION check_name();
-  CREATE UNIQUE INDEX ON notes (name)`
-
-t.test('a create is not rejected for its row on another replica', async (t) => {
-  await query(databaseUrl, `${slowCommits}; ${uniqueNames}`)
-  for (let pair = 0; pair < 10; pair++) {
-    const name = `name-${pair}`
-    const [one, other] = await Promise.all(
-      [first, second].map((replica) => createKeyed(replica, name, name))
-    )
-    t.match([one, other], [{ status: 201 }, { status: 201 }])
-    t.equal(one?.body, other?.body)
-  }
-  t.equal((await storedNames(databaseUrl)).length, 10)
-
-  const taken = await createKeyed(first, 'another', 'name-0')
-  t.equal(taken.status, 500, 'another create of the name is rejected')
-})
-
 const { signal } = new AbortController()
 
 t.test('an expired key replays until it is removed', async (t) => {
@@ -258,4 +216,46 @@ t.test('a removal begins where the last one ended', async (t) => {
   await add('26 hours')
   t.equal(await keysAfter(717), 1, 'it is older than what was deleted')
   t.equal(await keysAfter(1), 0, 'once an hour, the oldest key is first')
+})
+
+/** Commits take longer than the lock_timeout, once for each transaction. */
+const slowCommits = `
+  CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$
+  BEGIN
+    IF current_setting('test.is_slow', true) IS DISTINCT FROM 'yes' THEN
+      PERFORM set_config('test.is_slow', 'yes', true);
+      PERFORM pg_sleep(0.4);
+    END IF;
+    RETURN NULL;
+  END $$;
+  CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON notes
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION slow()`
+
+/** Rejects the second create of a name, as soon as the first commits. */
+const uniqueNames = `
+  CREATE FUNCTION check_name() RETURNS trigger LANGUAGE plpgsql AS $$
+  BEGIN
+    IF EXISTS (SELECT FROM notes WHERE name = NEW.name AND id <> NEW.id) THEN
+      RAISE 'the name is in use';
+    END IF;
+    RETURN NULL;
+  END $$;
+  CREATE CONSTRAINT TRIGGER a_check AFTER INSERT ON notes
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION check_name();
+  CREATE UNIQUE INDEX ON notes (name)`
+
+t.test('a create is not rejected for its row on another replica', async (t) => {
+  await query(databaseUrl, `${slowCommits}; ${uniqueNames}`)
+  for (let pair = 0; pair < 10; pair++) {
+    const name = `name-${pair}`
+    const [one, other] = await Promise.all(
+      [first, second].map((replica) => createKeyed(replica, name, name))
+    )
+    t.match([one, other], [{ status: 201 }, { status: 201 }])
+    t.equal(one?.body, other?.body)
+  }
+  t.equal((await storedNames(databaseUrl)).length, 10)
+
+  const taken = await createKeyed(first, 'another', 'name-0')
+  t.equal(taken.status, 500, 'another create of the name is rejected')
 })
