@@ -2,7 +2,7 @@ import t from 'tap'
 import { reportWait, retry } from '../../src/framework/retry.ts'
 
 t.test('each new reason is reported once', async (t) => {
-  const messages = ['busy', 'busy', 'gone', 'busy']
+  const messages = ['busy', 'busy', 'gone']
   const reports: unknown[] = []
   const result = await retry(
     () => {
@@ -17,7 +17,7 @@ t.test('each new reason is reported once', async (t) => {
   )
 
   t.equal(result, 'done')
-  t.same(reports, ['Error: busy', 'Error: gone', 'Error: busy'])
+  t.same(reports, ['Error: busy', 'Error: gone'])
 })
 
 t.test('an error that cannot pass ends it', async (t) => {
@@ -36,10 +36,10 @@ t.test('the last attempt ends it', async (t) => {
     attempts++
     return Promise.reject(new Error('busy'))
   }
-  const options = { report: () => undefined, maxAttempts: 3 }
+  const options = { report: () => undefined, maxAttempts: 2 }
 
   await t.rejects(retry(attempt, options), { message: 'busy' })
-  t.equal(attempts, 3)
+  t.equal(attempts, 2)
 })
 
 t.test('a wait is reported once it takes ten seconds', async (t) => {

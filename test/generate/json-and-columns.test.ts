@@ -128,16 +128,6 @@ t.test('the columns of a body have the SQL types of its properties', (t) => {
   t.end()
 })
 
-t.test('a number that JSON does not have is an error', async (t) => {
-  const price = apiOf({ price: { type: 'number' } })
-
-  for (const number of ['NaN', 'Infinity', '-Infinity']) {
-    await t.rejects(write(t, price, `'${number}'::float8 AS price`), {
-      message: `Thing.price must be a finite number, not ${number}`
-    })
-  }
-})
-
 t.test('NULL is left out if optional, or null, or an error', async (t) => {
   const api = apiOf(
     {

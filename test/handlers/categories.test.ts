@@ -29,12 +29,7 @@ t.test('text is returned unchanged', async (t) => {
   const texts = [
     ' a ',
     'e\u0301',
-    'é',
-    '🐇',
-    '👩‍👩‍👧',
-    '\u0001\u007f\b\f\r\t\n\u2028',
-    '\ufeffx',
-    '﷽',
+    '\ufeff\u0001\u007f\b\f\r\t\n\u2028',
     "'; DROP TABLE categories; --",
     '\\"</script>',
     '𐀀'.repeat(255)

@@ -42,12 +42,10 @@ t.test(
       create(service, 1, key).finally(() => settled.push(key))
     )
 
-    for (let round = 0; round < 5; round++) {
-      const others = Array.from({ length: 20 }, (_, index) =>
-        create(service, 2, index % 2 ? `${round}-${index}` : undefined)
-      )
-      t.same(new Set(await Promise.all(others)), new Set([201]))
-    }
+    const others = Array.from({ length: 20 }, (_, index) =>
+      create(service, 2, index % 2 ? `key-${index}` : undefined)
+    )
+    t.same(new Set(await Promise.all(others)), new Set([201]))
     t.same(settled, [])
 
     await commit()

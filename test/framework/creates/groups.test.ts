@@ -20,12 +20,9 @@ interface Item {
   key?: string
 }
 
-/** A slow machine needs seconds until 1,100 creates have gathered. */
-const longTimeout = 600_000
-
 /** Starts a service with the note 1, whose description is `taken`. */
 async function start(t: Test, log?: Logger): Promise<Service> {
-  const config = { DATABASE_TIMEOUT_MS: longTimeout }
+  const config = { DATABASE_TIMEOUT_MS: 60_000 }
   const service = await startNotes(t, { config, ...(log && { log }) })
   await query(
     service.databaseUrl,
@@ -58,25 +55,18 @@ t.test(
   'creates that arrive together share statements in their order',
   async (t) => {
     const service = await start(t)
-    const sent = Array.from({ length: 600 }, (_, index) => `name ${index}`)
+    const sent = Array.from({ length: 300 }, (_, index) => `name ${index}`)
 
     const creates = (name: string) => () => createNote(service, name)
-    const [leader, ...followers] = await gather(
-      t,
-      service,
-      'notes',
-      creates('leader'),
-      sent.map(creates)
-    )
-    t.equal(leader?.statusCode, 201)
+    const [leader = creates('leader'), ...followers] = sent.map(creates)
+    const responses = await gather(t, service, 'notes', leader, followers)
 
     // One for the leader, and those of 250 rows.
-    t.equal(await successes(service, 'createNote'), 4)
-    const { databaseUrl } = service
-    t.same(await storedNames(databaseUrl), ['one', 'leader', ...sent])
+    t.equal(await successes(service, 'createNote'), 3)
+    t.same(await storedNames(service.databaseUrl), ['one', ...sent])
     t.same(
-      followers.map((one) => one.json<object>()),
-      sent.map((name, index) => ({ id: index + 3, name }))
+      responses.map((one) => one.json<object>()),
+      sent.map((name, index) => ({ id: index + 2, name }))
     )
   }
 )
@@ -93,9 +83,6 @@ const rejections: Record<
   string,
   { reject: string; code?: string; cause?: string }
 > = {
-  'in the statement': {
-    reject: "ALTER TABLE notes ADD CONSTRAINT bad CHECK (name NOT LIKE 'bad%')"
-  },
   'at the commit': {
     reject: `ALTER TABLE notes
       ADD CONSTRAINT bad UNIQUE (description) DEFERRABLE INITIALLY DEFERRED`
@@ -105,17 +92,9 @@ const rejections: Record<
     cause:
       'a row was not stored in the table notes: a trigger dropped it, or changed its id'
   },
-  'because its response lacks a required property': {
-    reject: `ALTER TABLE notes ALTER name DROP NOT NULL;
-      ${triggerOfBad('NEW.name = NULL; RETURN NEW')}`,
-    cause: 'Note.name must not be null'
-  },
+
   'for a missing privilege': {
     reject: triggerOfBad("RAISE USING ERRCODE = ''42501''"),
-    code: 'unavailable'
-  },
-  'for a conflict': {
-    reject: triggerOfBad("RAISE USING ERRCODE = ''40001''"),
     code: 'unavailable'
   }
 }
@@ -159,19 +138,6 @@ for (const [reason, rejection] of Object.entries(rejections)) {
     }
   )
 }
-
-t.test('a response shows what triggers have changed', async (t) => {
-  const service = await start(t)
-  const { databaseUrl } = service
-  await query(databaseUrl, triggerOfBad(`NEW.name = ''good''; RETURN NEW`))
-
-  for (const key of ['', 'key', 'key']) {
-    const item = { payload: { name: 'bad' }, key }
-    const response = await send(service, 'notes', item)
-    t.match(response.json(), { name: 'good' })
-  }
-  t.same(await storedNames(databaseUrl), ['one', 'good', 'good'])
-})
 
 t.test(
   'creates with and without keys, and one on an unknown note, are one statement',
@@ -229,12 +195,9 @@ const attempts = [
     results: ['blocked', lockTimeout, 'in_use', 'created'],
     uses: ['writes', 'writes', 'single_rows', 'single_rows']
   },
-  { results: ['invalid', 'replayed'], isOnlyWithKey: true },
   { results: ['invalid', 'in_use', 'replayed'], isOnlyWithKey: true },
-  { results: [raised, raised, 'replayed'], isOnlyWithKey: true },
   { results: [raised, raised, lockTimeout, 'replayed'], isOnlyWithKey: true },
   { results: ['invalid', raised, raised], outcome: 'invalid' },
-  { results: ['invalid', 'invalid'], outcome: 'invalid' },
   { results: [raised, raised, 'invalid'], outcome: 'P0001' }
 ]
 

@@ -1,28 +1,32 @@
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { createDatabase, query } from '../../support/database.ts'
 import { startNotes, storedNames } from '../../support/notes.ts'
 import { startProxy } from '../../support/proxy.ts'
 import { codeOrStatus, post } from '../../support/requests.ts'
 import * as raw from '../http/raw-requests.ts'
 
-/** A service whose notes have ids that a double cannot tell apart. */
-async function start(t: Test, options = {}) {
-  const service = await startNotes(t, options)
-  const run = (sql: string) => query(service.databaseUrl, sql)
-  await run(
-    `INSERT INTO notes (id, name)
+const proxy = await startProxy(t, await createDatabase(t))
+const service = await startNotes(t, { databaseUrl: proxy.url })
+const run = (sql: string) => query(service.databaseUrl, sql)
+const count = async (table: string) =>
+  (await run(`SELECT FROM ${table}`)).length
+
+t.beforeEach(() =>
+  // Ids that a double cannot tell apart.
+  run(
+    `TRUNCATE notes, remarks, idempotency_keys;
+     INSERT INTO notes (id, name)
      VALUES (9007199254740992, 'x'), (9007199254740993, 'y')`
   )
-  const send = (path: string, payload: object | string, key?: string) =>
-    post(service, path, payload, {
-      'content-type': 'application/json',
-      ...(key !== undefined && { 'idempotency-key': key })
-    })
-  /** Creates a note. */
-  const create = (key: string) => send('notes', { name: 'a' }, key)
+)
 
-  return { ...service, run, send, create }
-}
+const send = (path: string, payload: object | string, key?: string) =>
+  post(service, path, payload, {
+    'content-type': 'application/json',
+    ...(key !== undefined && { 'idempotency-key': key })
+  })
+/** Creates a note. */
+const create = (key: string) => send('notes', { name: 'a' }, key)
 
 /**
  * A body, the same values written in another way, and other values. The hash is
@@ -47,12 +51,11 @@ const operations = [
   }
 ]
 
+const reply = { text: 'a', source: { line: 1 } }
+
 for (const operation of operations) {
   const { path, status, body, sameValues, otherValues, hashed } = operation
   t.test(`a key sent again gets the first of the ${path}`, async (t) => {
-    const { send, run } = await start(t)
-    const count = async (table: string) =>
-      (await run(`SELECT FROM ${table}`)).length
     const first = await send(path, body, 'key')
     t.equal(await codeOrStatus(Promise.resolve(first)), status)
     const rows = await count(path)
@@ -84,57 +87,26 @@ for (const operation of operations) {
       t.equal(await codeOrStatus(send(path, body, key)), status)
     t.equal(await count(path), rows + 2)
     t.equal(await count('idempotency_keys'), 2)
+    const toOther = send('notes/9007199254740992/replies', reply, 'key')
+    t.equal(await codeOrStatus(toOther), 201, 'another operation')
   })
 }
-
-const printable = String.fromCharCode(
-  ...Array.from({ length: 94 }, (_, index) => 33 + index)
-)
-
-t.test('a key is another one to another operation', async (t) => {
-  const { send, create } = await start(t)
-  const remark = { text: 'a', noteId: 9007199254740992 }
-  t.equal(await codeOrStatus(create('key')), 201)
-  t.equal(await codeOrStatus(send('remarks', remark, 'key')), 202)
-
-  // Neither a replay nor a create that is rejected uses an id.
-  t.equal(await codeOrStatus(create('key')), '201 replayed')
-  t.match((await create('other')).json(), { id: 2 })
-})
 
 /** Keys as a string of RFC 9651, and the same keys without quotes. */
 const acceptedKeys = {
   '"a\\"b"': 'a"b',
   '"a\\\\b"': 'a\\b',
-  [`"x${printable.replace(/["\\]/g, '\\$&')}"`]: `x${printable}`,
-  '"1"': '1',
-  [`"${'k'.repeat(255)}"`]: 'k'.repeat(255),
   // All of its characters are escaped.
   [`"${'\\"'.repeat(255)}"`]: '"'.repeat(255)
 }
 
 const tooLong = 'k'.repeat(256)
 
-const rejectedKeys = [
-  '',
-  '""',
-  '"',
-  '"a',
-  'a b',
-  '"a b"',
-  '"a\\b"',
-  '"a"b"',
-  'é',
-  tooLong,
-  `"${tooLong}"`,
-  '"a";b=1'
-]
+const rejectedKeys = ['', '"a', 'a b', '"a\\b"', 'é', tooLong, `"${tooLong}"`]
 
 t.test(
   'a key is visible ASCII, and the same bare or as a string of RFC 9651',
   async (t) => {
-    const { create } = await start(t)
-
     for (const [quoted, bare] of Object.entries(acceptedKeys)) {
       t.equal(await codeOrStatus(create(quoted)), 201, quoted)
       // A bare key does not start with a quote.
@@ -152,7 +124,7 @@ t.test(
 t.test('a repeated key gets 400', async (t) => {
   const headers = { 'Idempotency-Key': ['"a"', '"a"'] }
   const request = raw.createRequest('{"name":"a"}', headers)
-  t.match(await raw.send(await start(t), request), {
+  t.match(await raw.send(service, request), {
     status: 400,
     body: /be sent once/
   })
@@ -161,7 +133,6 @@ t.test('a repeated key gets 400', async (t) => {
 t.test(
   'a failed create leaves its key free, and a stored one always replays',
   async (t) => {
-    const { send, run } = await start(t)
     const id = 9007199254740992
     const createOn = (noteId?: number) =>
       send('remarks', { text: 'a', noteId }, 'key')
@@ -180,8 +151,6 @@ t.test(
 t.test(
   'SDKs may retry a keyed create with an unknown outcome: it is stored once',
   async (t) => {
-    const proxy = await startProxy(t, await createDatabase(t))
-    const { create, databaseUrl } = await start(t, { databaseUrl: proxy.url })
     proxy.cutAt('"name":"a"')
     const response = await create('key')
 
@@ -193,6 +162,6 @@ t.test(
 
     proxy.cutAt('none')
     t.equal(await codeOrStatus(create('key')), '201 replayed')
-    t.same(await storedNames(databaseUrl), ['a', 'x', 'y'])
+    t.same(await storedNames(service.databaseUrl), ['a', 'x', 'y'])
   }
 )

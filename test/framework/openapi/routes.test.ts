@@ -1,7 +1,7 @@
 // Operations of an OpenAPI document: their paths, their keys, and what stops
 // the start.
 import t from 'tap'
-import { notImplemented } from '../../../src/framework/openapi/not-implemented.ts'
+
 import { anything, documentOf, pathWithPost, serve, start } from './serve.ts'
 
 t.test(
@@ -62,36 +62,17 @@ t.test('the first path to try is that of a GET without parameters', (t) => {
   t.end()
 })
 
-for (const { servers, served } of [
-  {
-    servers: [{ url: 'https://api.example/v1' }, { url: '/v1/' }],
-    served: '/v1/things'
-  },
-  { servers: undefined, served: '/things' }
-]) {
-  t.test(`with ${JSON.stringify(servers)}, ${served} is served`, async (t) => {
-    const get = { operationId: 'listThings', responses: anything }
-    const paths = { '/things': { get } }
-    const app = await serve(t, paths, () => ({}), { servers })
-    t.equal((await app.inject(served)).statusCode, 200)
-  })
-}
+t.test('operations are served below the server that is a path', (t) => {
+  const url = 'https://api.example/v1'
+  const servers = [{ url }, { url: '/v2/' }]
+  t.equal(documentOf(t, {}, { servers }).basePath, '/v2')
+  t.equal(documentOf(t, {}, { servers: undefined }).basePath, '')
+  t.end()
+})
 
 t.test('an operation without a handler stops the start', async (t) => {
   const paths = { '/things': pathWithPost('createThing') }
   const open = async () => (await start(t, documentOf(t, paths), {})).ready()
   const message = 'The operation createThing has no handler'
   await t.rejects(open, { message })
-})
-
-t.test('an operation with its stub as handler responds with 501', async (t) => {
-  const paths = { '/things': pathWithPost('createThing') }
-  const stubs = { createThing: notImplemented }
-  const app = await start(t, documentOf(t, paths), stubs)
-  const response = await app.inject({
-    method: 'POST',
-    url: '/v1/things',
-    payload: {}
-  })
-  t.match(response.json(), { code: 'not_implemented', status: 501 })
 })

