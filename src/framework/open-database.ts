@@ -99,24 +99,31 @@ async function orUnusable<Result>(
  * this resolves. A DATABASE_URL may become usable later: migrating or checking
  * it is repeated every second, until `ready` resolves.
  *
+ * @param prepare what to do after that, before it is ready
  * @throws Error like `openDatabase`
  */
 export async function openForService(
   config: Config,
   api: Api,
   log: Logger,
-  metrics: Metrics
+  metrics: Metrics,
+  prepare: (database: Database) => Promise<void>
 ): Promise<OpenedDatabase & { ready: Promise<void> }> {
   const opened = await openDatabase(config, api, log, metrics, {
     mayShare: false
   })
-  const { migrate, checkReady } = opened
-  if (config.DATABASE_URL === undefined) {
-    await migrate()
+  const isEmbedded = config.DATABASE_URL === undefined
+  const { database, migrate, checkReady } = opened
+  const open = async () => {
+    await (isEmbedded || config.MIGRATE_ON_START ? migrate() : checkReady())
+    await prepare(database)
+  }
+  if (isEmbedded) {
+    await open()
     return { ...opened, ready: Promise.resolve() }
   }
 
-  const ready = retry(config.MIGRATE_ON_START ? migrate : checkReady, {
+  const ready = retry(open, {
     report: (error) => log.error(`${messageOf(error)}; retrying every second`)
   }).then(() => log.info('the database is ready'))
 
