@@ -2,10 +2,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { buildApp, type AppOptions } from './app.ts'
 import type { Api } from './framework/api.ts'
-import { type Config, loadConfig, readText } from './framework/config.ts'
+import { loadConfig } from './framework/config.ts'
 import { removalOfExpiredIdempotencyKeys } from './framework/creates/expired-idempotency-keys.ts'
 import { apiKeyMeasurer } from './framework/keys/measure-keys.ts'
-import { isWellFormedKey } from './framework/keys/key.ts'
 import { ApiKeyStore } from './framework/keys/store.ts'
 import { exitOnError } from './framework/exit-on-error.ts'
 import { listen } from './framework/http/listen.ts'
@@ -13,7 +12,6 @@ import { createLogger } from './framework/log.ts'
 import { Metrics } from './framework/metrics.ts'
 import { openForService } from './framework/open-database.ts'
 import { readApiDocument } from './framework/openapi/document.ts'
-import type { Database } from './framework/postgres/database.ts'
 import { repeat, type Task } from './framework/tasks.ts'
 
 /** The service that has been started. */
@@ -34,21 +32,9 @@ export async function start(api: Api) {
   const log = createLogger(config.LOG_LEVEL, apiKeyPrefix)
   const metrics = new Metrics()
   const apiDocument = readApiDocument(api.openapiFile)
-  const firstKey = readFirstKey(config, apiKeyPrefix)
 
-  // 2. Open DATABASE_URL, or start the embedded PostgreSQL and migrate it. Then
-  //    store the key of FIRST_API_KEY_FILE.
-  const prepare = async (database: Database) => {
-    if (firstKey === undefined) return
-    await new ApiKeyStore(database, apiKeyPrefix, log).createFirst(firstKey)
-  }
-  const { ready, ...opened } = await openForService(
-    config,
-    api,
-    log,
-    metrics,
-    prepare
-  )
+  // 2. Open DATABASE_URL, or start the embedded PostgreSQL and migrate it.
+  const { ready, ...opened } = await openForService(config, api, log, metrics)
   const { database, checkReady, crash } = opened
   crash?.then(exitWithError).catch(exitWithError)
 
@@ -112,21 +98,6 @@ export async function stop(service: Service): Promise<void> {
 
   // 7. The caller ends the process, which writes the rest of the log.
   log.info('stopped')
-}
-
-/** @throws Error without the text of the file */
-function readFirstKey(
-  { FIRST_API_KEY_FILE: file }: Config,
-  apiKeyPrefix: string
-): string | undefined {
-  if (file === undefined) return undefined
-  const apiKey = readText(file, 'FIRST_API_KEY_FILE').trim()
-  if (isWellFormedKey(apiKeyPrefix, apiKey)) return apiKey
-
-  throw new Error(
-    `FIRST_API_KEY_FILE must have an API key: ${apiKeyPrefix}, ` +
-      '40 hexadecimal digits, and the first 8 of their SHA-256'
-  )
 }
 
 /** Makes the work that no request waits for. */

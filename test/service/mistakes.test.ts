@@ -197,7 +197,7 @@ const commandLines: [command: string, env: Env, says: Says][] = [
     /^getaddrinfo \w+ none\.invalid: set HOST or PORT$/
   ],
   [
-    'main.ts',
+    'commands/migrate.ts --check',
     { DATABASE_URL, FIRST_API_KEY_FILE: import.meta.filename },
     /^FIRST_API_KEY_FILE must have an API key: \w+, 40 hex.* their SHA-256$/
   ],
