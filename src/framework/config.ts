@@ -122,8 +122,11 @@ function valueOf(name: string, text: string): unknown {
   return isValue && !isString ? (JSON.parse(text) as unknown) : text
 }
 
-/** @param source what an error calls the file */
-function readText(file: string, source: string): string {
+/**
+ * @param source what an error calls the file
+ * @throws Error without the text of the file
+ */
+export function readText(file: string, source: string): string {
   try {
     // Removes a byte order mark, with which Windows editors start a file.
     return new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(file))

@@ -1,7 +1,9 @@
 import type { Logger } from 'pino'
 import type { Api } from './api.ts'
-import type { Config } from './config.ts'
+import { type Config, readText } from './config.ts'
 import type { EmbeddedServer } from './embedded/server.ts'
+import { isWellFormedKey } from './keys/key.ts'
+import { ApiKeyStore } from './keys/store.ts'
 import { messageOf } from './message-of.ts'
 import type { Metrics } from './metrics.ts'
 import { Database } from './postgres/database.ts'
@@ -27,6 +29,8 @@ export interface OpenedDatabase {
   checkReady: () => Promise<void>
   /** Applies the pending migrations. */
   migrate: () => Promise<void>
+  /** Stores the key of FIRST_API_KEY_FILE, if there is no other. */
+  createFirstKey: () => Promise<void>
   /** Closes every connection, and stops the embedded PostgreSQL. */
   closeDatabase: () => Promise<void>
 }
@@ -36,8 +40,8 @@ export interface OpenedDatabase {
  *
  * @param options.mayShare whether the embedded PostgreSQL of another process
  *   will do, as for a command
- * @throws Error if the URL or DATA_DIR can never be used. The process must end
- *   then, which also stops the embedded PostgreSQL.
+ * @throws Error if the URL, DATA_DIR or FIRST_API_KEY_FILE can never be used.
+ *   The process must end then, which also stops the embedded PostgreSQL.
  */
 export async function openDatabase(
   config: Config,
@@ -46,6 +50,7 @@ export async function openDatabase(
   metrics: Metrics,
   { mayShare }: { mayShare: boolean }
 ): Promise<OpenedDatabase> {
+  const firstKey = readFirstKey(config, names.apiKeyPrefix)
   const { url, stop, crash } = await databaseServer(config, log, mayShare)
   const database = await orUnusable(
     () => new Database(url, config, log, metrics, names.service)
@@ -64,11 +69,30 @@ export async function openDatabase(
     checkReady,
     findPending: () => orUnusable(findPending),
     migrate,
+    createFirstKey: async () => {
+      const keys = new ApiKeyStore(database, names.apiKeyPrefix, log)
+      if (firstKey !== undefined) await keys.createFirst(firstKey)
+    },
     closeDatabase: async () => {
       await database.close()
       await stop()
     }
   }
+}
+
+/** @throws Error without the text of the file */
+function readFirstKey(
+  { FIRST_API_KEY_FILE: file }: Config,
+  apiKeyPrefix: string
+): string | undefined {
+  if (file === undefined) return undefined
+  const apiKey = readText(file, 'FIRST_API_KEY_FILE').trim()
+  if (isWellFormedKey(apiKeyPrefix, apiKey)) return apiKey
+
+  throw new Error(
+    `FIRST_API_KEY_FILE must have an API key: ${apiKeyPrefix}, ` +
+      '40 hexadecimal digits, and the first 8 of their SHA-256'
+  )
 }
 
 async function databaseServer(
@@ -97,7 +121,8 @@ async function orUnusable<Result>(
 /**
  * Opens the database for the service. The embedded PostgreSQL is ready when
  * this resolves. A DATABASE_URL may become usable later: migrating or checking
- * it is repeated every second, until `ready` resolves.
+ * it, and storing the first API key, is repeated every second, until `ready`
+ * resolves.
  *
  * @throws Error like `openDatabase`
  */
@@ -110,13 +135,18 @@ export async function openForService(
   const opened = await openDatabase(config, api, log, metrics, {
     mayShare: false
   })
-  const { migrate, checkReady } = opened
-  if (config.DATABASE_URL === undefined) {
-    await migrate()
+  const isEmbedded = config.DATABASE_URL === undefined
+  const { migrate, checkReady, createFirstKey } = opened
+  const open = async () => {
+    await (isEmbedded || config.MIGRATE_ON_START ? migrate() : checkReady())
+    await createFirstKey()
+  }
+  if (isEmbedded) {
+    await open()
     return { ...opened, ready: Promise.resolve() }
   }
 
-  const ready = retry(config.MIGRATE_ON_START ? migrate : checkReady, {
+  const ready = retry(open, {
     report: (error) => log.error(`${messageOf(error)}; retrying every second`)
   }).then(() => log.info('the database is ready'))
 

@@ -60,6 +60,13 @@ export const commonVariables = {
     description: 'File to read DATABASE_URL from, instead of the variable'
   },
 
+  FIRST_API_KEY_FILE: {
+    type: 'string',
+    description:
+      'File with an API key, which is stored at start if the database has ' +
+      'none. `deploy/secrets` makes one.'
+  },
+
   DATA_DIR: {
     type: 'string',
     default: './.data',

@@ -166,7 +166,11 @@ const commandLines: [command: string, env: Env, says: Says][] = [
     { DATABASE_URL, PORT: '0', HOST: 'none.invalid' },
     /^getaddrinfo \w+ none\.invalid: set HOST or PORT$/
   ],
-
+  [
+    'commands/migrate.ts --check',
+    { DATABASE_URL, FIRST_API_KEY_FILE: import.meta.filename },
+    /^FIRST_API_KEY_FILE must have an API key: \w+, 40 hex.* their SHA-256$/
+  ],
   [
     'main.ts',
     { DATABASE_URL: 'postgres://user:secret@a:5432,b:5432/db' },

@@ -65,7 +65,12 @@ t.test('the service waits for a database that is not there yet', async (t) => {
     pathname: `/${later}`,
     password: 'secret'
   }).href
-  const service = serveNotes(t, { DATABASE_URL: url })
+  const firstKey = makeKey()
+  const service = serveNotes(
+    t,
+    { DATABASE_URL: url, FIRST_API_KEY_FILE: 'key' },
+    t.testdir({ key: `${firstKey}\n` })
+  )
   const address = await started(service)
   const status = async (endpoint: string) =>
     (await fetch(address + endpoint)).status
@@ -79,7 +84,9 @@ t.test('the service waits for a database that is not there yet', async (t) => {
   t.teardown(() => query(existing.href, `DROP DATABASE ${later} WITH (FORCE)`))
   await service.sees(/the database is ready/)
   t.equal(await status('/readyz'), 200)
+  t.equal((await postNote(address, firstKey, 'x')).status, 201)
   t.equal(await service.stop(), 0)
+  t.notMatch(service.output(), keyPattern, 'the first key is not logged')
 
   const reasons =
     service.output().match(/"msg":"the database cannot .*retrying/g) ?? []

@@ -43,8 +43,7 @@ import {
 import { databaseOutage, outage } from './under-load.ts'
 
 const { documented, edit, folder, incident, inline } = installation
-const { listStatus, newKey, read, serves, sh, sql, underLoad, url, write } =
-  installation
+const { read, serves, sh, sql, underLoad, url, write } = installation
 
 /** Runs a program in a container of the service. */
 const inService = (program: string) =>
@@ -296,7 +295,8 @@ const killed = (command: string, setting: string) =>
 /** The service is where it was after a script was killed. */
 async function isUnchanged(t: Test): Promise<void> {
   await t.rejects(documented('Back up', 0, { BACKUPS }), /was killed/)
-  await inline('docker compose up -d --wait')
+  const up = installation.command('docker compose up -d --wait')
+  await sh(`${up} || ${up}`)
   t.ok(await serves())
 }
 
@@ -440,7 +440,7 @@ t.test('a dump is restored into a new installation, and again', async (t) => {
   t.match(listing, 'TABLE DATA public categories')
   await compose('down --volumes')
   await compose('up -d --wait')
-  t.equal(await listStatus(), 401)
+  t.same(await names(), [])
   for (const name of ['first', 'second']) {
     await documented('Install', 2)
     // As of a version that came after the dump.
@@ -502,7 +502,7 @@ t.test('a moment is restored from the archive, and then another', async (t) => {
 })
 
 t.test('images come from a registry, such as a minor version', async (t) => {
-  // The password is `test`, as of `htpasswd -B`.
+  // Debian's registry needs a password: `test`, as of `htpasswd -B`.
   write(
     'htpasswd',
     'test:$2y$05$abcdefghijklmnopqrstuuMceFj4VbmHOj8C7PetMxzZkwre/z.Ri'
@@ -645,7 +645,10 @@ t.test('a certificate is renewed without a restart', async (t) => {
     await renew()
     await documented('Certificates')
     await incident('certificate expired', 1)
-    await documented('Certificates', 1, { RENEWED_LINEAGE: '.' })
+    // As certbot runs a hook: with sh, elsewhere.
+    const hook = installation.block('Certificates', 1)
+    const script = hook.replace('/srv/pet-categories', folder)
+    await sh(`cd /; env RENEWED_LINEAGE='${folder}' sh -ec '${script}'`)
     const isServed = async () => (await served()) !== before
     await eventually(isServed, 'the new certificate is served')
   })
@@ -859,7 +862,7 @@ t.test('a PostgreSQL of your own is used, over TLS', async (t) => {
     { PATH: `${folder}:${process.env['PATH']}` }
   )
   await inline('docker compose up -d --wait')
-  installation.key = await newKey()
+  installation.key = read('secrets/first_api_key').trim()
   await underLoad(t, () => sh('deploy/roll'))
 })
 

@@ -5,6 +5,7 @@ import path from 'node:path'
 import type { Test } from 'tap'
 import { freePort } from '../../test/support/postgres.ts'
 import { run } from '../../test/support/process.ts'
+import { certify } from './installation.ts'
 
 const proxyFile = 'deploy/haproxy.cfg'
 
@@ -24,19 +25,25 @@ export async function startHaproxy(
   variables: Record<string, string> = {}
 ) {
   const port = await freePort()
+  const tlsPort = await freePort()
   const metricsPort = await freePort()
+  // npm test removes it.
+  const folder = mkdtempSync(path.join(tmpdir(), 'petcat-'))
   const servers = replicas.map(
     (replica, index) => `server api${index + 1} ${new URL(replica).host}`
   )
   const configuration = readFileSync(proxyFile, 'utf8')
     .replace('bind :8080', `bind 127.0.0.1:${port}`)
+    .replace('bind :8443', `bind 127.0.0.1:${tlsPort}`)
+    .replace('/run/tls/', path.join(folder, 'site.pem'))
     .replace('bind :8405', `bind 127.0.0.1:${metricsPort}`)
     .replace('127.0.0.1:9999', `127.0.0.1:${await freePort()}`)
     .replaceAll('/etc/haproxy', path.resolve('deploy'))
     .replace(/server-template .*/, servers.join('\n  '))
-  // npm test removes it.
-  const file = path.join(mkdtempSync(path.join(tmpdir(), 'petcat-')), 'cfg')
+  const file = path.join(folder, 'cfg')
   writeFileSync(file, configuration)
+  const { cert, private: privateKey } = await certify('localhost')
+  writeFileSync(path.join(folder, 'site.pem'), `${cert}\n${privateKey}`)
 
   const env = { TLS: 'off', MAX_CONNECTIONS_PER_SOURCE: '0', ...variables }
   const proxy = run(t, ['haproxy', '-W', '-db', '-f', file], { env })
@@ -57,5 +64,5 @@ export async function startHaproxy(
     )
   }
 
-  return { url, metricsPort, isReady, group: Number(proxy.child.pid) }
+  return { url, tlsPort, metricsPort, isReady, group: Number(proxy.child.pid) }
 }

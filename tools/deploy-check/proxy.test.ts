@@ -9,7 +9,7 @@ import {
   request,
   type RequestListener
 } from 'node:http'
-import { connect } from 'node:net'
+import { connect } from 'node:tls'
 import { setImmediate } from 'node:timers/promises'
 import { json } from 'node:stream/consumers'
 import { gunzipSync } from 'node:zlib'
@@ -111,6 +111,7 @@ const tooLong = { status: 431, code: 'headers_too_large' }
 const rejected: [error: object, ...requests: string[]][] = [
   [
     badRequest,
+    'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
     list('HTTP/1.1', { Host: undefined }),
     rawRequest('GET /%zz'),
     coding('chunked', '0\r\n\r\n'),
@@ -362,8 +363,14 @@ t.test('the proxy compresses the docs page, not the lists', async (t) => {
 
 /** A client that reads two files quickly, and then nothing, while it sends. */
 async function startStalled(t: Test, port: number, size: number) {
-  const socket = connect(port, '127.0.0.1').on('error', () => {})
+  const socket = connect({
+    port,
+    rejectUnauthorized: false,
+    ALPNProtocols: ['h2', 'http/1.1']
+  }).on('error', () => {})
   t.teardown(() => socket.destroy())
+  await once(socket, 'secureConnect')
+  t.equal(socket.alpnProtocol, 'http/1.1')
   const get = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'
   for (let files = 0; files < 2; files++) {
     socket.write(get)
@@ -381,9 +388,11 @@ t.test('clients that read nothing fit into the memory', async (t) => {
     response.end(Buffer.alloc(size))
   )
   const port = await listenOnLoopback(t, replica)
-  const { url, isReady, group } = await startHaproxy(t, [
-    `http://127.0.0.1:${port}`
-  ])
+  const { tlsPort, isReady, group } = await startHaproxy(
+    t,
+    [`http://127.0.0.1:${port}`],
+    { TLS: 'on' }
+  )
   await until(isReady, 'the proxy is ready')
   /** Adds up numbers, as KiB, of what a command prints. */
   const sum = (pattern: RegExp, command: string, ...args: string[]) => {
@@ -391,8 +400,7 @@ t.test('clients that read nothing fit into the memory', async (t) => {
     const numbers = [...output.matchAll(pattern)].map(([, one]) => Number(one))
     return numbers.reduce((total, one) => total + one, 0)
   }
-  const proxyPort = new URL(url).port
-  const sockets = `sport = :${proxyPort} or dport = :${port}`
+  const sockets = `sport = :${tlsPort} or dport = :${port}`
   const inKernel = () =>
     sum(/skmem:\(r(\d+)/g, 'ss', '-Htnm', sockets) / 1024 +
     sum(/,w(\d+)/g, 'ss', '-Htnm', sockets) / 1024
@@ -401,8 +409,8 @@ t.test('clients that read nothing fit into the memory', async (t) => {
   const before = inProcess()
   const count = 50
   for (let index = 0; index < count; index++)
-    await startStalled(t, Number(proxyPort), size)
-  const isFull = () => Promise.resolve(inKernel() / count > 150)
+    await startStalled(t, tlsPort, size)
+  const isFull = () => Promise.resolve(inKernel() / count > 300)
   await until(isFull, 'the buffers are full')
   const each = (inKernel() + inProcess() - before) / count
   t.comment(`${Math.round(each)} KiB for each connection`)

@@ -4,6 +4,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import t, { type Test } from 'tap'
+import { isWellFormedKey } from '../../src/framework/keys/key.ts'
 import { apiKeyPrefix } from '../../generated/names.ts'
 import { createDatabase } from '../../test/support/database.ts'
 import {
@@ -110,12 +111,14 @@ t.test('no program gets a secret of deploy/ as an argument', (t) => {
       'psql gets it from stdin'
     )
   }
+  const firstKey = script('cat secrets/first_api_key').trim()
+  t.ok(isWellFormedKey(apiKeyPrefix, firstKey))
   const given = readFileSync(path.join(folder, 'arguments'), 'utf8')
   t.match(given, /programs\/(sed|psql) /)
   t.notMatch(given, /[0-9a-f]{48}/)
 
   // As of a copy that has been restored.
   script('chmod -R go-rwx secrets; deploy/secrets')
-  t.match(script('stat -c %a secrets secrets/*_*'), /^700\n(644\n){4}$/)
+  t.match(script('stat -c %a secrets secrets/*_*'), /^700\n(644\n){5}$/)
   t.end()
 })

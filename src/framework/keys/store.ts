@@ -31,6 +31,16 @@ const createSql = sql`
   RETURNING id::text AS key
 `
 
+/** Replicas that start together have the same key: all but one conflict. */
+const createFirstSql = sql`
+  INSERT INTO api_keys (name, shown_part, hash)
+  SELECT 'first', $1, decode($2, 'hex')
+  WHERE NOT EXISTS (SELECT FROM api_keys)
+    AND ${writeSettings}
+  ON CONFLICT DO NOTHING
+  RETURNING id::text AS key
+`
+
 /** A concurrent rotation waits for the lock and then sees replaced_by. */
 const rotateSql = sql`
   WITH old AS (
@@ -142,6 +152,12 @@ export class ApiKeyStore {
     await this.#change('API key created', createSql, values)
 
     return apiKey
+  }
+
+  /** Stores a key that somebody else has made, unless there are others. */
+  async createFirst(apiKey: string): Promise<void> {
+    const values = [shownPartOf(apiKey), hashKey(apiKey)]
+    await this.#change('API key created', createFirstSql, values)
   }
 
   /**

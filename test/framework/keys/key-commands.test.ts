@@ -3,7 +3,7 @@ import { keyCommands } from '../../../src/framework/keys/key-commands.ts'
 import { hashKey, shownPartOf } from '../../../src/framework/keys/key.ts'
 import type { PrintedRow } from '../../../src/framework/keys/store.ts'
 import { begin, lockAwaited, query } from '../../support/database.ts'
-import { listNotes, startNotes } from '../../support/notes.ts'
+import { listNotes, makeKey, startNotes } from '../../support/notes.ts'
 import { keyPattern } from '../../support/process.ts'
 
 type Run = Parameters<typeof keyCommands>[0]
@@ -108,6 +108,26 @@ t.test('keys are named by their shown part', async (t) => {
     { state: 'revoked', replaced_by: '3' },
     { state: 'valid' }
   ])
+})
+
+t.test('replicas store one first key, if there is no other', async (t) => {
+  const { databaseUrl, keys, rows } = await start(t)
+  await keys.createFirst(makeKey())
+  t.match(await rows(), [{ name: 'test' }])
+
+  await query(databaseUrl, 'TRUNCATE api_keys, key_events')
+  const apiKey = makeKey()
+  const other = await begin(
+    t,
+    databaseUrl,
+    `INSERT INTO api_keys (name, shown_part, hash)
+     VALUES ('first', '${shownPartOf(apiKey)}', '\\x${hashKey(apiKey)}')`
+  )
+  const creating = Promise.all([1, 2].map(() => keys.createFirst(apiKey)))
+  await lockAwaited(databaseUrl, 2)
+  await other.commit()
+  await creating
+  t.equal((await rows()).length, 1)
 })
 
 /** By what another session has locked: what a change of a key says. */
