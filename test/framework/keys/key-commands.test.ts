@@ -1,10 +1,19 @@
 import t, { type Test } from 'tap'
 import { keyCommands } from '../../../src/framework/keys/key-commands.ts'
 import { hashKey, shownPartOf } from '../../../src/framework/keys/key.ts'
-import type { PrintedRow } from '../../../src/framework/keys/store.ts'
+import {
+  ApiKeyStore,
+  type PrintedRow
+} from '../../../src/framework/keys/store.ts'
 import { begin, lockAwaited, query } from '../../support/database.ts'
-import { listNotes, makeKey, startNotes } from '../../support/notes.ts'
+import {
+  apiKeyPrefix,
+  listNotes,
+  makeKey,
+  startNotes
+} from '../../support/notes.ts'
 import { keyPattern } from '../../support/process.ts'
+import { recorder } from '../../support/recorder.ts'
 
 type Run = Parameters<typeof keyCommands>[0]
 
@@ -128,6 +137,25 @@ t.test('replicas store one first key, if there is no other', async (t) => {
   await other.commit()
   await creating
   t.equal((await rows()).length, 1)
+})
+
+t.test('the log has each change of a key', async (t) => {
+  const { database } = await startNotes(t)
+  const { lines, log } = recorder()
+  const store = new ApiKeyStore(database, apiKeyPrefix, log)
+  await store.create('team')
+  await store.rotate('2', '1h')
+  await store.revoke('2')
+  await t.rejects(store.revoke('2'))
+
+  t.same(
+    lines.map(({ key, successor, msg }) => [msg, key, successor]),
+    [
+      ['API key created', '2', undefined],
+      ['API key rotated', '2', '3'],
+      ['API key revoked', '2', undefined]
+    ]
+  )
 })
 
 /** By what another session has locked: what a change of a key says. */
