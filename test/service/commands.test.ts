@@ -1,4 +1,4 @@
-import { closeSync, openSync } from 'node:fs'
+import { closeSync, openSync, readdirSync } from 'node:fs'
 import path from 'node:path'
 import t, { type Test } from 'tap'
 import { copyData, createDatabase, empty, query } from '../support/database.ts'
@@ -72,9 +72,31 @@ t.test(
   }
 )
 
+t.test(
+  'a service and three commands may start together on a new folder',
+  async (t) => {
+    const cwd = t.testdir()
+    const creating = Promise.all(
+      [1, 2, 3].map(() => printed(t, 'keys create --name x', { cwd }))
+    )
+    const service = serveNotes(t, {}, cwd)
+    const keys = await creating
+    const url = await started(service)
+
+    for (const key of keys) t.equal((await postNote(url, key, 'x')).status, 201)
+    t.same(readdirSync(path.join(cwd, '.data')), ['postgres'])
+    t.equal(await service.stop(), 0)
+  }
+)
+
 t.test('a command whose output is lost fails', async (t) => {
   const DATABASE_URL = await createDatabase(t)
-  const lines = ['keys create --name x', 'keys list']
+  const lines = [
+    'keys create --name x',
+    'keys list',
+    'keys list --json',
+    'migrate --check'
+  ]
   for (const line of lines) {
     const [name, ...args] = line.split(' ')
     const command = [...script(`src/commands/${name}.ts`), ...args]

@@ -14,13 +14,13 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import t, { type Test } from 'tap'
-import { loadConfig } from '../../src/framework/config.ts'
+import { type Config, loadConfig } from '../../src/framework/config.ts'
 import { messageOf } from '../../src/framework/message-of.ts'
 import { Metrics } from '../../src/framework/metrics.ts'
 import { openDatabase } from '../../src/framework/open-database.ts'
 import { api } from '../../src/handlers/index.ts'
 import { start, stop } from '../../src/service.ts'
-import { createDatabase, query, silent } from '../support/database.ts'
+import { copyData, createDatabase, query, silent } from '../support/database.ts'
 import { listenOnLoopback } from '../support/loopback.ts'
 import { notes } from '../support/notes.ts'
 import { startPostgres } from '../support/postgres.ts'
@@ -59,6 +59,11 @@ const urls: [title: string, url: string, says: Says][] = [
     'in DATABASE_URL, percent-encode special characters of the password'
   ],
   [
+    'the password has a %',
+    'user:secret%ff@host/db',
+    /^URI malformed: in DATABASE_URL, percent-encode/
+  ],
+  [
     'a certificate is missing',
     'user:secret@host/db?sslmode=verify-full&sslrootcert=/none.pem',
     "'/none.pem': correct sslmode, sslrootcert, sslcert or sslkey"
@@ -71,7 +76,12 @@ const urls: [title: string, url: string, says: Says][] = [
   [
     'the server is not PostgreSQL',
     `user:secret@127.0.0.1:${otherPort}/x`,
-    /: Connection terminated unexpectedly: correct the host or port/
+    /^Connection terminated unexpectedly: correct the host or port/
+  ],
+  [
+    'the host is wrong',
+    'user:secret@db.invalid/x',
+    /^getaddrinfo E\w+ db\.invalid: correct the host or port/
   ],
   [
     'the password is wrong',
@@ -97,41 +107,61 @@ const urls: [title: string, url: string, says: Says][] = [
 
 const latin1 = "TEMPLATE template0 ENCODING 'LATIN1' LOCALE 'C'"
 
-const mistakes: [title: string, Env, Says][] = [
+const mistakes: [title: string, Env, subject: string, Says][] = [
   ...urls.map(([title, url, says]): (typeof mistakes)[number] => [
     `in DATABASE_URL, ${title}`,
     { DATABASE_URL: `postgres://${url}` },
+    'the database cannot be used: ',
     says
   ]),
   [
     'DATABASE_SERVICE_ROLE does not exist',
     { DATABASE_URL, DATABASE_SERVICE_ROLE: 'nope' },
+    'the database cannot be used: ',
     '"nope" does not exist: create it, or correct DATABASE_SERVICE_ROLE'
   ],
   [
     'the database has another encoding',
     { DATABASE_URL: await createDatabase(t, latin1) },
+    'the database cannot be used: ',
     "must be UTF8, not LATIN1: create one with ENCODING 'UTF8'"
+  ],
+  [
+    'DATA_DIR is a file',
+    { DATA_DIR: '/dev/null' },
+    'DATA_DIR cannot be used: ',
+    /^E\w+: .*: correct this, or set DATA_DIR to another folder/
   ]
 ]
 
 /** Migrates a database as `npm run migrate` does. */
-async function migrate(env: Env): Promise<string> {
-  const config = loadConfig(env, noFile)
-  const opened = await openDatabase(config, api, silent, new Metrics(), {
+async function migrate(config: Config, ofApi = api): Promise<void> {
+  const opened = await openDatabase(config, ofApi, silent, new Metrics(), {
     mayShare: true
   })
   await opened.migrate().finally(opened.closeDatabase)
-  return 'no error'
 }
 
-for (const [title, env, says] of mistakes) {
+for (const [title, env, subject, says] of mistakes) {
   t.test(title, async (t) => {
-    const message = await migrate(env).catch(messageOf)
-    t.match(message, /^the database cannot be used: /)
-    isOneLine(t, message, says)
+    const config = loadConfig(env, noFile)
+    const message = await migrate(config).then(() => 'no error', messageOf)
+    t.ok(message.startsWith(subject), message)
+    isOneLine(t, message.replace(subject, ''), says)
   })
 }
+
+t.test('a faulty migration is not blamed on DATA_DIR', async (t) => {
+  const folder = t.testdir({ migrations: { '9999_toys.sql': 'CREATE TOY' } })
+  const migrationsFolder = pathToFileURL(`${folder}/migrations/`)
+  const DATA_DIR = path.join(folder, 'data')
+  copyData(DATA_DIR)
+
+  const config = loadConfig({ DATA_DIR }, noFile)
+  await t.rejects(migrate(config, { ...api, migrationsFolder }), {
+    message: /: 9999_toys\.sql failed: syntax error at .+$/
+  })
+})
 
 t.test('a faulty schema is not blamed on HOST or PORT', async (t) => {
   const document = readFileSync(notes.openapiFile, 'utf8')

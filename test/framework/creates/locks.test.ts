@@ -9,13 +9,20 @@ import {
   query
 } from '../../support/database.ts'
 import {
+  createKey,
   createNote,
   listNotes,
   serviceName,
   startNotes,
   storedNames
 } from '../../support/notes.ts'
-import { bearer, codeOrStatus, post, remove } from '../../support/requests.ts'
+import {
+  bearer,
+  codeOrStatus,
+  get,
+  post,
+  remove
+} from '../../support/requests.ts'
 import type { Service } from '../../support/service.ts'
 
 const lockedName = 'locked'
@@ -42,6 +49,14 @@ const locks = {
       CREATE UNIQUE INDEX ON notes (name) WHERE name = '${lockedName}'`,
     hold: `INSERT INTO notes (name) VALUES ('${lockedName}')`,
     stored: 1
+  },
+  'the row of its foreign key is locked': {
+    prepare: `
+      CREATE TABLE names (name text PRIMARY KEY);
+      INSERT INTO names VALUES ('${lockedName}'), ('x');
+      ALTER TABLE notes ADD FOREIGN KEY (name) REFERENCES names`,
+    hold: `SELECT FROM names WHERE name = '${lockedName}' FOR UPDATE`,
+    stored: 4
   }
 }
 
@@ -73,17 +88,19 @@ for (const [reason, lock] of Object.entries(locks)) {
     )
     await lockAwaited(service.databaseUrl)
 
-    const others = Array.from({ length: 20 }, (_, index) =>
-      create(service, 'x', index % 2 ? `key-${index}` : '')
-    )
-    t.same(new Set(await Promise.all(others)), new Set([201]))
+    for (let round = 0; round < 5; round++) {
+      const others = Array.from({ length: 20 }, (_, index) =>
+        create(service, 'x', index % 2 ? `${round}-${index}` : '')
+      )
+      t.same(new Set(await Promise.all(others)), new Set([201]))
+    }
     t.same(settled, [], 'the others still wait')
 
     await release()
     const stored = (await Promise.all(blocked)).filter((code) => code === 201)
     t.equal(stored.length, lock.stored)
     const names = await storedNames(service.databaseUrl)
-    t.equal(names.length, 20 + stored.length)
+    t.equal(names.length, 100 + stored.length)
   })
 }
 
@@ -103,6 +120,36 @@ t.test(
 )
 
 t.test(
+  'deletions of a locked row get 503, and leave connections to others',
+  async (t) => {
+    const hold = 'SELECT FROM notes WHERE id = 1 FOR UPDATE'
+    const prepare = "INSERT INTO notes (name) VALUES ('x')"
+    const { service, release } = await start(t, { prepare, hold }, 5000)
+
+    let isLocked = true
+    const results = new Set<unknown>()
+    const deleteNote = () => codeOrStatus(remove(service, 'notes/1'))
+    const deletions = Array.from({ length: 12 }, async () => {
+      while (isLocked) results.add(await deleteNote())
+    })
+    await lockAwaited(service.databaseUrl)
+
+    for (let round = 0; round < 50; round++) {
+      t.equal(await create(service, 'x'), 201)
+      t.equal(await codeOrStatus(listNotes(service)), 200)
+      t.equal(await codeOrStatus(get(service, 'notes/1')), 200)
+      t.ok((await lockWaits(service.databaseUrl)) <= 2)
+    }
+
+    isLocked = false
+    await Promise.all(deletions)
+    t.same(results, new Set(['unavailable']))
+    await release()
+    t.equal((await remove(service, 'notes/1')).statusCode, 204)
+  }
+)
+
+t.test(
   'locks of all rows that are written leave lists a connection',
   async (t) => {
     const prepare = `
@@ -113,7 +160,7 @@ t.test(
     CREATE TRIGGER wait BEFORE INSERT ON remarks
       FOR EACH ROW EXECUTE FUNCTION wait()`
     const hold = `${firstLock.hold}; SELECT FROM notes WHERE id = 1 FOR UPDATE`
-    const { service } = await start(t, { prepare, hold }, 2000)
+    const { service } = await start(t, { prepare, hold }, 5000)
 
     let isLocked = true
     let sent = 0
@@ -137,8 +184,6 @@ t.test(
 
     for (let round = 0; round < 20; round++) {
       t.equal(await codeOrStatus(listNotes(service)), 200)
-      const another = bearer(await service.keys.create('another'))
-      t.equal(await codeOrStatus(listNotes(service, another)), 200)
       t.equal((await service.app.inject('/readyz')).statusCode, 200)
       t.ok((await lockWaits(service.databaseUrl)) <= 7)
     }
@@ -148,6 +193,24 @@ t.test(
     t.same(results, new Set(['unavailable']))
   }
 )
+
+t.test('locked tables leave keys and readiness a connection', async (t) => {
+  const service = await startNotes(t, {
+    config: { DATABASE_TIMEOUT_MS: 60_000 }
+  })
+  const { app, databaseUrl } = service
+  const { release } = await begin(t, databaseUrl, 'LOCK notes')
+  const list = listNotes(service)
+  await lockAwaited(databaseUrl)
+
+  const apiKey = await createKey(t, databaseUrl)
+  const auth = bearer(apiKey)
+  const invalid = await get({ ...service, auth }, 'remarks?limit=0')
+  t.equal(invalid.statusCode, 400)
+  t.equal((await app.inject('/readyz')).statusCode, 200)
+  await release()
+  t.equal((await list).statusCode, 200)
+})
 
 t.test(
   'deletions that wait for a table leave connections to creates of others',

@@ -146,6 +146,20 @@ t.test('a body of any length is dropped behind its error', async (t) => {
   }
 })
 
+t.test('a connection above the limit is closed', async (t) => {
+  const replica = await startNotes(t)
+  replica.app.server.maxConnections = 1
+  const first = openConnection(t, replica)
+  await first.sent
+  const second = openConnection(t, replica)
+  await second.closed
+  t.equal(second.received(), '')
+
+  first.socket.destroy()
+  await disconnected(replica)
+  t.equal((await send(replica, request('GET /livez'))).status, 200)
+})
+
 /** Whether a client received the whole list. */
 const isComplete = (received: string) =>
   received.length > 16_000_000 && received.endsWith('}]')

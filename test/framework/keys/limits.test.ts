@@ -4,6 +4,11 @@ import { lockAwaited, lockTable } from '../../support/database.ts'
 import { sample } from '../../support/metrics.ts'
 import { createNote, makeKey, startNotes } from '../../support/notes.ts'
 import { recorder } from '../../support/recorder.ts'
+import {
+  disconnected,
+  listRequest,
+  openConnection
+} from '../http/raw-requests.ts'
 
 /** Starts a service, with a clock that only tests advance. */
 async function start(t: Test, config: Partial<Config>) {
@@ -81,6 +86,16 @@ t.test('a key has a limit in each response, and 429 beyond it', async (t) => {
   )
 })
 
+t.test('0 disables the limits and their headers', async (t) => {
+  const { list } = await start(t, {
+    MAX_REQUESTS_PER_MINUTE: 0,
+    MAX_REJECTED_KEYS_PER_MINUTE: 0
+  })
+  const responses = [await list(200)]
+  for (let count = 0; count < 100; count++) responses.push(await list(401, 'x'))
+  for (const { headers } of responses) t.notOk(headers['ratelimit'])
+})
+
 t.test('an address over its limit gets 429 without a valid key', async (t) => {
   const { list, keys, lookUps, pass } = await start(t, {
     MAX_REJECTED_KEYS_PER_MINUTE: 2
@@ -93,7 +108,8 @@ t.test('an address over its limit gets 429 without a valid key', async (t) => {
 
   const before = await lookUps()
   for (const apiKey of ['x', '']) {
-    const { body } = await list(429, apiKey)
+    const { headers, body } = await list(429, apiKey)
+    t.match(headers['retry-after'], /^\d+$/)
     t.match(body, 'without a valid API key from this address: retry in')
   }
   t.equal(await lookUps(), before)
@@ -126,6 +142,26 @@ t.test('invented keys share look-ups, of which one runs', async (t) => {
   t.ok((await lookUps()) - before <= 2 * 3)
 })
 
+t.test('a client that leaves during its look-up is no defect', async (t) => {
+  const service = await start(t, {})
+  const lock = await lockTable(t, service.databaseUrl, 'api_keys')
+  const bytes = listRequest({ Authorization: `Bearer ${makeKey()}` })
+  const { socket } = openConnection(t, service, bytes)
+  await lockAwaited(service.databaseUrl)
+  socket.resetAndDestroy()
+  await disconnected(service)
+  await lock.release()
+  await service.list(401, makeKey())
+
+  const ofInterest = service.lines.filter(
+    ({ operation, level }) => operation === 'listNotes' || Number(level) >= 50
+  )
+  t.same(
+    ofInterest.map(({ code }) => code),
+    ['unauthorized']
+  )
+})
+
 t.test('the log has what was rejected', async (t) => {
   const { list, lines } = await start(t, {})
   const unknown = makeKey()
@@ -153,7 +189,9 @@ const clients: Record<
   string,
   [first: string, second: string, same: boolean][]
 > = {
+  '': [['198.51.100.1', '198.51.100.2', true]],
   '10.0.0.0/8': [['198.51.100.1', '198.51.100.2', true]],
+  '127.0.0.0/8': [['198.51.100.1', '198.51.100.2', false]],
   2: [['198.51.100.1, 203.0.113.1', '198.51.100.2, 203.0.113.1', false]],
   1: [
     // A client may invent the addresses before its own.
@@ -172,7 +210,7 @@ t.test('TRUST_PROXY decides whose address counts', async (t) => {
   for (const [proxy, pairs] of Object.entries(clients)) {
     const { list } = await start(t, {
       MAX_REJECTED_KEYS_PER_MINUTE: 1,
-      TRUST_PROXY: proxy
+      ...(proxy && { TRUST_PROXY: proxy })
     })
     for (const [first, second, isSame] of pairs) {
       await list(401, '', first)
