@@ -70,7 +70,7 @@ t.test('bodies in parts take little memory', async (t) => {
   const first = createRequest('', chunked)
   const body = parts(`${note}${' '.repeat(60_000)}`)
   // Their ends are missing.
-  const clients = Array.from({ length: 4 }, () =>
+  const clients = Array.from({ length: 10 }, () =>
     openConnection(t, patient, first + body.slice(0, -5))
   )
   await Promise.all(clients.map(({ sent }) => sent))
@@ -79,6 +79,6 @@ t.test('bodies in parts take little memory', async (t) => {
   for (const { statuses } of clients) t.same(statuses(), [201])
 
   const megabytes = (process.memoryUsage().rss - before) / 2 ** 20
-  // As many objects of Node.js would take 170 MB.
-  t.ok(megabytes < 110, `${megabytes} MB`)
+  // As many objects of Node.js would take 420 MB.
+  t.ok(megabytes < 250, `${megabytes} MB`)
 })
