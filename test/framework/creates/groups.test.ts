@@ -11,7 +11,7 @@ import { successes } from '../../support/metrics.ts'
 import { createNote, startNotes, storedNames } from '../../support/notes.ts'
 import { recorder } from '../../support/recorder.ts'
 import { codeOrStatus, gather, post } from '../../support/requests.ts'
-import type { Service } from '../../support/service.ts'
+import { handled, type Service } from '../../support/service.ts'
 
 interface Item {
   payload: object
@@ -243,7 +243,9 @@ t.test('2,500 creates of an operation may be unfinished', async (t) => {
   const service = await start(t)
   const lock = await lockTable(t, service.databaseUrl, 'notes')
   const create = () => codeOrStatus(createNote(service))
+  const allCame = handled(t, 2500)
   const unfinished = Array.from({ length: 2500 }, create)
+  await allCame
   t.equal(await create(), 'unavailable')
   await lock.release()
   t.same(new Set(await Promise.all(unfinished)), new Set([201]))
