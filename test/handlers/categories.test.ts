@@ -3,17 +3,15 @@ import { query } from '../support/database.ts'
 import { get, post } from '../support/requests.ts'
 import { startService } from '../support/service.ts'
 
+const service = await startService(t)
+
 t.test('the list is ordered by id, which is exact up to 2^63-1', async (t) => {
-  const service = await startService(t)
+  const { databaseUrl } = service
+  t.teardown(() => query(databaseUrl, 'TRUNCATE categories CASCADE'))
   await query(
-    service.databaseUrl,
-    `
-      INSERT INTO categories (id, name)
-      VALUES
-        (9223372036854775807, 'x'),
-        (9007199254740993, 'x'),
-        (3, 'x')
-    `
+    databaseUrl,
+    `INSERT INTO categories (id, name)
+     VALUES (9223372036854775807, 'x'), (9007199254740993, 'x'), (3, 'x')`
   )
 
   t.equal(
@@ -25,7 +23,6 @@ t.test('the list is ordered by id, which is exact up to 2^63-1', async (t) => {
 })
 
 t.test('text is returned unchanged', async (t) => {
-  const service = await startService(t)
   const texts = [
     ' a ',
     'e\u0301',

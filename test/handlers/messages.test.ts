@@ -12,33 +12,6 @@ import {
   documentedSql
 } from '../support/documented-sql.ts'
 import { sample } from '../support/metrics.ts'
-import { post } from '../support/requests.ts'
-import { startService } from '../support/service.ts'
-
-interface Message {
-  id: string
-  message: string
-  status: string
-  createdAt: string
-}
-
-t.test('a message is stored as the response shows it', async (t) => {
-  const service = await startService(t)
-  const message = `Grüße ${'🐇'.repeat(4090)}`
-  const response = await post(service, 'messages', { message })
-  t.equal(response.statusCode, 202)
-
-  const { id, createdAt, ...rest } = response.json<Message>()
-  t.same(rest, { message, status: 'queued' })
-  t.match(id, /^[0-9a-f]{8}-[0-9a-f]{4}-7/)
-
-  const stored = await query(
-    service.databaseUrl,
-    'SELECT id, message, status, created_at FROM messages'
-  )
-  const created_at = new Date(createdAt)
-  t.same(stored, [{ id, message, status: 'queued', created_at }])
-})
 
 /** Queues messages, each a minute older than the one before. */
 const queueMessages = (url: string, count: number) =>
@@ -54,18 +27,20 @@ const take = documentedSql('docs/messages.md', 'WITH taken')
 
 /** The messages that a consumer takes, as documented. */
 async function takenBy(consumer: pg.Client): Promise<string[]> {
-  const { rows } = await consumer.query<Message>(take)
+  const { rows } = await consumer.query<{ message: string }>(take)
   return rows.map(({ message }) => message).sort()
 }
 
-/** Creates the role of a consumer as documented. Returns its URL. */
-const createConsumer = (t: Test, databaseUrl: string) =>
-  createDocumentedRole(t, 'docs/messages.md', 'consumer', databaseUrl)
+/** A database, and its URL for the role of a consumer, as documented. */
+async function start(t: Test) {
+  const url = await createDatabase(t)
+  const page = 'docs/messages.md'
+  return { url, consumer: await createDocumentedRole(t, page, 'consumer', url) }
+}
 
 t.test('consumers take messages that no other has taken', async (t) => {
-  const { databaseUrl } = await startService(t)
-  const consumer = await createConsumer(t, databaseUrl)
-  await queueMessages(databaseUrl, 2)
+  const { url, consumer } = await start(t)
+  await queueMessages(url, 2)
   const first = await connect(t, consumer)
   const second = await connect(t, consumer)
 
@@ -80,7 +55,7 @@ t.test('consumers take messages that no other has taken', async (t) => {
   t.same(await takenBy(first), [])
 
   const statuses = 'SELECT DISTINCT status FROM messages'
-  t.same(await query(databaseUrl, statuses), [{ status: 'done' }])
+  t.same(await query(url, statuses), [{ status: 'done' }])
 })
 
 t.test('the queue is measured', async (t) => {
@@ -116,10 +91,9 @@ t.test('the queue is measured', async (t) => {
 t.test(
   'a consumer deletes old messages, and may do nothing else',
   async (t) => {
-    const { databaseUrl } = await startService(t)
-    const consumer = await createConsumer(t, databaseUrl)
+    const { url, consumer } = await start(t)
     await query(
-      databaseUrl,
+      url,
       `
       INSERT INTO messages (id, message, status, created_at)
       VALUES

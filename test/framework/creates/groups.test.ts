@@ -1,19 +1,17 @@
 // Creates that arrive together share a statement. A row at fault fails alone.
-import { EventEmitter, once } from 'node:events'
 import type { Logger } from 'pino'
-import Fastify from 'fastify'
 import { DatabaseError } from 'pg'
 import t, { type Test } from 'tap'
-import { createHandler } from '../../../src/framework/creates/create-handler.ts'
+
 import { groupedInsert } from '../../../src/framework/creates/grouped-insert.ts'
 import type { Use } from '../../../src/framework/postgres/database.ts'
-import { openDatabase, query } from '../../support/database.ts'
+import { lockTable, openDatabase, query } from '../../support/database.ts'
 import { successes } from '../../support/metrics.ts'
-import { noteJson } from '../../support/notes/generated/json.ts'
+
 import { createNote, startNotes, storedNames } from '../../support/notes.ts'
 import { recorder } from '../../support/recorder.ts'
 import { codeOrStatus, gather, post } from '../../support/requests.ts'
-import type { Service } from '../../support/service.ts'
+import { handled, type Service } from '../../support/service.ts'
 
 interface Item {
   payload: object
@@ -242,39 +240,14 @@ for (const { results, uses, outcome, isOnlyWithKey } of attempts) {
 }
 
 t.test('2,500 creates of an operation may be unfinished', async (t) => {
-  const database = openDatabase(t, 'postgres://localhost', 60_000)
-  const lock = new EventEmitter()
-  const released = once(lock, 'released')
-  const run = async (_use: Use, _query: unknown, [rows]: [string]) => {
-    await released
-    const created = { outcome: 'created', response: '{"name":"a"}' }
-    return (JSON.parse(rows) as []).map(() => created)
-  }
-  Object.assign(database, { run })
-  const app = Fastify()
-  app.post<{
-    Body: { name: string }
-    Headers: { 'idempotency-key'?: string }
-  }>(
-    '/',
-    createHandler(database, {
-      operationId: 'x',
-      status: 201,
-      table: 'x',
-      newId: '1',
-      bodyColumns: [],
-      json: noteJson
-    })
-  )
-  const create = async () => {
-    const response = await app.inject({ method: 'POST', url: '/', payload: {} })
-    return response.json<{ code?: string; name?: string }>()
-  }
-
+  const service = await start(t)
+  const lock = await lockTable(t, service.databaseUrl, 'notes')
+  const create = () => codeOrStatus(createNote(service))
+  const allCame = handled(t, 2500)
   const unfinished = Array.from({ length: 2500 }, create)
-  t.match(await create(), { code: 'overloaded' })
-  lock.emit('released')
-  const names = (await Promise.all(unfinished)).map(({ name }) => name)
-  t.same(new Set(names), new Set(['a']))
-  t.match(await create(), { name: 'a' }, 'there is room again')
+  await allCame
+  t.equal(await create(), 'unavailable')
+  await lock.release()
+  t.same(new Set(await Promise.all(unfinished)), new Set([201]))
+  t.equal(await create(), 201, 'there is room again')
 })

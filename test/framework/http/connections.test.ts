@@ -245,6 +245,8 @@ t.test('every response says that its connection closes', async (t) => {
     }
   }
 
+  t.equal((await service.app.inject('/readyz')).statusCode, 503)
+
   await lock.release()
   await earlier.responded
   t.match(parseRaw(earlier.received()), {

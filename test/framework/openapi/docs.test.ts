@@ -49,16 +49,6 @@ t.test('the page calls this deployment, and has the samples', async (t) => {
   )
 })
 
-t.test('nothing depends on Host', async (t) => {
-  for (const path of ['/docs/', '/docs/guide', '/docs/json']) {
-    const [one, other] = await Promise.all([
-      app.inject(`http://pets.test:81${path}`),
-      app.inject(path)
-    ])
-    t.equal(one.body, other.body, path)
-  }
-})
-
 /** By what a browser opens: where it is then. */
 const arrivals = {
   '/': '/docs/',

@@ -14,8 +14,9 @@ import {
 import { notes, startNotes } from '../../support/notes.ts'
 import { startService } from '../../support/service.ts'
 
+const { owner, service } = await createRoles(t)
+
 t.test('the role of the service can manage keys', async (t) => {
-  const { service } = await createRoles(t)
   const { app, keys } = await startNotes(t, { databaseUrl: service })
   t.equal((await app.inject('/readyz')).statusCode, 200)
 
@@ -26,18 +27,8 @@ t.test('the role of the service can manage keys', async (t) => {
   t.same(states, ['revoked', 'expired', 'valid'])
 })
 
-t.test('a role that may not connect is not told to migrate', async (t) => {
-  const { owner, service } = await createRoles(t)
-  const name = new URL(owner).pathname.slice(1)
-  await query(owner, `REVOKE CONNECT ON DATABASE ${name} FROM PUBLIC`)
-  const database = openDatabase(t, service)
-  const findPending = pendingMigrationsFinder(database, notes.migrationsFolder)
-  await t.rejects(findPending(), { message: /permission denied for database/ })
-})
-
 for (const api of [petShop, notes]) {
   t.test(`grants.sql is enough for ${api.names.service}`, async (t) => {
-    const { service } = await createRoles(t)
     const { database } = await startService(t, { databaseUrl: service, api })
     t.not(database.statements.size, 0)
     // It checks the privileges that the statement needs.
@@ -59,7 +50,6 @@ const forbidden = [
 ]
 
 t.test('the role owns nothing, and can do nothing else', async (t) => {
-  const { service } = await createRoles(t)
   const owned =
     'SELECT relname FROM pg_class WHERE relowner = current_user::regrole'
   t.same(await query(service, owned), [])
@@ -69,7 +59,6 @@ t.test('the role owns nothing, and can do nothing else', async (t) => {
 })
 
 t.test('migrating takes no privilege from another version', async (t) => {
-  const { owner, service } = await createRoles(t)
   const DATABASE_SERVICE_ROLE = new URL(service).username
   await query(owner, `GRANT DELETE ON key_events TO ${DATABASE_SERVICE_ROLE}`)
 
@@ -94,6 +83,14 @@ t.test('the SQL for CloudNativePG keeps other roles out', async (t) => {
     { statement_timeout: '2min' }
   ])
 
-  const others = new URL((await createRoles(t)).service).username
+  const others = new URL(service).username
   await t.rejects(query(urlAs(url, others), 'SELECT'), { code: '42501' })
+})
+
+t.test('a role that may not connect is not told to migrate', async (t) => {
+  const name = new URL(owner).pathname.slice(1)
+  await query(owner, `REVOKE CONNECT ON DATABASE ${name} FROM PUBLIC`)
+  const database = openDatabase(t, service)
+  const findPending = pendingMigrationsFinder(database, notes.migrationsFolder)
+  await t.rejects(findPending(), { message: /permission denied for database/ })
 })

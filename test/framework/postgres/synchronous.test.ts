@@ -158,7 +158,8 @@ t.test('a migration holds its locks for no standby', async (t) => {
   await result
 
   const folder = t.testdir({ '0009_next.sql': 'ALTER TABLE notes ADD x int' })
-  await migrate(postgres.url, {}, [pathToFileURL(`${folder}/`)])
+  const url = `${postgres.url}?options=-c%20synchronous_commit%3Don`
+  await migrate(url, {}, [pathToFileURL(`${folder}/`)])
   t.equal(await listResult(service), 200)
 })
 

@@ -214,7 +214,6 @@ const changes: Record<string, Change> = {
   UPDATE: after(insert('x'), "UPDATE notes SET name = 'y'"),
   DELETE: after(insert('x'), 'DELETE FROM notes'),
   TRUNCATE: after(insert('x'), 'TRUNCATE notes CASCADE'),
-  COPY: ({ run }) => run("COPY notes (name) FROM PROGRAM 'echo copied'"),
 
   'a change without triggers': ({ run }) =>
     run(`SET session_replication_role = replica; ${insert('x')}`),
@@ -227,10 +226,7 @@ const changes: Record<string, Change> = {
     "COMMIT PREPARED 'x'"
   ),
   'VACUUM FULL': after(insert('x'), 'VACUUM FULL notes'),
-  'a subtransaction': ({ run }) =>
-    run(
-      `BEGIN; SAVEPOINT a; ${insert('x')}; ROLLBACK TO a; ${insert('y')}; COMMIT`
-    ),
+
   'a transaction that commits late': lateCommit,
   'a commit while a transaction is open': openTransaction,
   'a commit while the list is read': commitDuringList,
