@@ -150,7 +150,7 @@ t.test('a disk that is full, or read-only', withMounts, async (t) => {
 })
 
 /** A folder without data. */
-const noData = '/none'
+const noData = '/no/such/folder'
 
 /** The npm package of PostgreSQL. */
 const packageFolder = path.resolve(
