@@ -63,12 +63,10 @@ export function petHandlers(database: Database, buffers: ResponseBuffers) {
   })
 
   return {
-    listPets: (request, reply) => {
-      const { status } = request.query
-      return status === undefined
+    listPets: (request, reply) =>
+      request.query.status === undefined
         ? listAllPets(request, reply)
-        : listPetsByStatus(request, reply, { status })
-    },
+        : listPetsByStatus(request, reply, { status: request.query.status }),
 
     createPet: createHandler(database, {
       operationId: 'createPet',
