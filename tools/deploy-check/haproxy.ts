@@ -42,10 +42,11 @@ export async function startHaproxy(
     .replace(/server-template .*/, servers.join('\n  '))
   const file = path.join(folder, 'cfg')
   writeFileSync(file, configuration)
-  const { cert, private: privateKey } = await certify('localhost')
-  writeFileSync(path.join(folder, 'site.pem'), `${cert}\n${privateKey}`)
-
   const env = { TLS: 'off', MAX_CONNECTIONS_PER_SOURCE: '0', ...variables }
+  if (env.TLS === 'on') {
+    const { cert, private: privateKey } = await certify('localhost')
+    writeFileSync(path.join(folder, 'site.pem'), `${cert}\n${privateKey}`)
+  }
   const proxy = run(t, ['haproxy', '-W', '-db', '-f', file], { env })
   let hasEnded = false
   proxy.exited.then(

@@ -10,6 +10,9 @@ const minCompressedSize = 1024
 /** Bytes. Node.js writes a text to the socket together with the headers. */
 const maxTextSize = 4096
 
+/** Compresses in another thread. */
+const compress = promisify(gzip)
+
 /** A body. It is compressed once, when that is first requested. */
 export class CachedBody {
   /**
@@ -71,7 +74,7 @@ export class CachedBody {
 
   /** Compresses once. After a failure, the next request tries again. */
   #compress(): Promise<Buffer> {
-    this.#compressed ??= promisify(gzip)(this.#bytes).catch((error) => {
+    this.#compressed ??= compress(this.#bytes).catch((error: unknown) => {
       this.#compressed = undefined
       throw error
     })

@@ -148,8 +148,8 @@ export function listHandler<Item>(
 
 /**
  * Reads a list, and keeps the last one. A list that is read again after a
- * commit elsewhere, and has not changed, stays the same body, with its
- * encodings.
+ * commit elsewhere, and has not changed, stays the same body, compressed only
+ * once.
  */
 function listReader(database: Database, maxSize: number, statement: Statement) {
   // Before the first read, its version equals none.
