@@ -231,18 +231,22 @@ const requestsWith = (key: string) => ({
   400: [
     anonymously('/$KEY/%zz'),
     anonymously('/%zz', { Host: '$KEY test' }),
+    createRequest(`{"name":${key}}`),
     createRequest(`{"name":"x","${key}":1}`),
-    request('$KEY /')
+    request('$KEY /'),
+    '$KEY\r\n\r\n'
   ],
   401: [
     anonymously('/v1/notes?key=$KEY'),
     anonymously('/v1/notes', { Authorization: 'Basic $KEY' }),
     anonymously('/v1/notes', { 'X-Request-Id': 'trace.$KEY~1' }),
+    anonymously('/v1/notes', { 'X-Forwarded-For': '$KEY' }),
     anonymously('/v1/notes/$KEY/replies'),
     anonymously('http://user:$KEY@test/v1/notes'),
     anonymously(`/v1/notes/${key.toUpperCase()}/replies`),
     anonymously('/v1/notes#secret')
-  ]
+  ],
+  405: [request('PATCH /v1/notes')]
 })
 
 t.test(

@@ -75,7 +75,8 @@ t.test('an order is cancelled once, unless complete or shipped', async (t) => {
 
 const changes = [
   { change: 'DELETE FROM orders', status: 404 },
-  { change: 'UPDATE orders SET complete = true', status: 409 }
+  { change: 'UPDATE orders SET complete = true', status: 409 },
+  { change: 'UPDATE orders SET quantity = 2', status: 204 }
 ]
 
 for (const { change, status } of changes) {

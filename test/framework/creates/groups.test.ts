@@ -1,26 +1,31 @@
 // Creates that arrive together share a statement. A row at fault fails alone.
+import { EventEmitter, once } from 'node:events'
 import type { Logger } from 'pino'
+import Fastify from 'fastify'
 import { DatabaseError } from 'pg'
 import t, { type Test } from 'tap'
-
+import { createHandler } from '../../../src/framework/creates/create-handler.ts'
 import { groupedInsert } from '../../../src/framework/creates/grouped-insert.ts'
 import type { Use } from '../../../src/framework/postgres/database.ts'
-import { lockTable, openDatabase, query } from '../../support/database.ts'
+import { openDatabase, query } from '../../support/database.ts'
 import { successes } from '../../support/metrics.ts'
-
+import { noteJson } from '../../support/notes/generated/json.ts'
 import { createNote, startNotes, storedNames } from '../../support/notes.ts'
 import { recorder } from '../../support/recorder.ts'
 import { codeOrStatus, gather, post } from '../../support/requests.ts'
-import { handled, type Service } from '../../support/service.ts'
+import type { Service } from '../../support/service.ts'
 
 interface Item {
   payload: object
   key?: string
 }
 
+/** A slow machine needs seconds until 1,100 creates have gathered. */
+const longTimeout = 600_000
+
 /** Starts a service with the note 1, whose description is `taken`. */
 async function start(t: Test, log?: Logger): Promise<Service> {
-  const config = { DATABASE_TIMEOUT_MS: 60_000 }
+  const config = { DATABASE_TIMEOUT_MS: longTimeout }
   const service = await startNotes(t, { config, ...(log && { log }) })
   await query(
     service.databaseUrl,
@@ -53,18 +58,25 @@ t.test(
   'creates that arrive together share statements in their order',
   async (t) => {
     const service = await start(t)
-    const sent = Array.from({ length: 300 }, (_, index) => `name ${index}`)
+    const sent = Array.from({ length: 600 }, (_, index) => `name ${index}`)
 
     const creates = (name: string) => () => createNote(service, name)
-    const [leader = creates('leader'), ...followers] = sent.map(creates)
-    const responses = await gather(t, service, 'notes', leader, followers)
+    const [leader, ...followers] = await gather(
+      t,
+      service,
+      'notes',
+      creates('leader'),
+      sent.map(creates)
+    )
+    t.equal(leader?.statusCode, 201)
 
     // One for the leader, and those of 250 rows.
-    t.equal(await successes(service, 'createNote'), 3)
-    t.same(await storedNames(service.databaseUrl), ['one', ...sent])
+    t.equal(await successes(service, 'createNote'), 4)
+    const { databaseUrl } = service
+    t.same(await storedNames(databaseUrl), ['one', 'leader', ...sent])
     t.same(
-      responses.map((one) => one.json<object>()),
-      sent.map((name, index) => ({ id: index + 2, name }))
+      followers.map((one) => one.json<object>()),
+      sent.map((name, index) => ({ id: index + 3, name }))
     )
   }
 )
@@ -81,6 +93,9 @@ const rejections: Record<
   string,
   { reject: string; code?: string; cause?: string }
 > = {
+  'in the statement': {
+    reject: "ALTER TABLE notes ADD CONSTRAINT bad CHECK (name NOT LIKE 'bad%')"
+  },
   'at the commit': {
     reject: `ALTER TABLE notes
       ADD CONSTRAINT bad UNIQUE (description) DEFERRABLE INITIALLY DEFERRED`
@@ -90,9 +105,17 @@ const rejections: Record<
     cause:
       'a row was not stored in the table notes: a trigger dropped it, or changed its id'
   },
-
+  'because its response lacks a required property': {
+    reject: `ALTER TABLE notes ALTER name DROP NOT NULL;
+      ${triggerOfBad('NEW.name = NULL; RETURN NEW')}`,
+    cause: 'Note.name must not be null'
+  },
   'for a missing privilege': {
     reject: triggerOfBad("RAISE USING ERRCODE = ''42501''"),
+    code: 'unavailable'
+  },
+  'for a conflict': {
+    reject: triggerOfBad("RAISE USING ERRCODE = ''40001''"),
     code: 'unavailable'
   }
 }
@@ -136,6 +159,19 @@ for (const [reason, rejection] of Object.entries(rejections)) {
     }
   )
 }
+
+t.test('a response shows what triggers have changed', async (t) => {
+  const service = await start(t)
+  const { databaseUrl } = service
+  await query(databaseUrl, triggerOfBad(`NEW.name = ''good''; RETURN NEW`))
+
+  for (const key of ['', 'key', 'key']) {
+    const item = { payload: { name: 'bad' }, key }
+    const response = await send(service, 'notes', item)
+    t.match(response.json(), { name: 'good' })
+  }
+  t.same(await storedNames(databaseUrl), ['one', 'good', 'good'])
+})
 
 t.test(
   'creates with and without keys, and one on an unknown note, are one statement',
@@ -193,9 +229,12 @@ const attempts = [
     results: ['blocked', lockTimeout, 'in_use', 'created'],
     uses: ['writes', 'writes', 'single_rows', 'single_rows']
   },
+  { results: ['invalid', 'replayed'], isOnlyWithKey: true },
   { results: ['invalid', 'in_use', 'replayed'], isOnlyWithKey: true },
+  { results: [raised, raised, 'replayed'], isOnlyWithKey: true },
   { results: [raised, raised, lockTimeout, 'replayed'], isOnlyWithKey: true },
   { results: ['invalid', raised, raised], outcome: 'invalid' },
+  { results: ['invalid', 'invalid'], outcome: 'invalid' },
   { results: [raised, raised, 'invalid'], outcome: 'P0001' }
 ]
 
@@ -240,14 +279,39 @@ for (const { results, uses, outcome, isOnlyWithKey } of attempts) {
 }
 
 t.test('2,500 creates of an operation may be unfinished', async (t) => {
-  const service = await start(t)
-  const lock = await lockTable(t, service.databaseUrl, 'notes')
-  const create = () => codeOrStatus(createNote(service))
-  const allCame = handled(t, 2500)
+  const database = openDatabase(t, 'postgres://localhost', 60_000)
+  const lock = new EventEmitter()
+  const released = once(lock, 'released')
+  const run = async (_use: Use, _query: unknown, [rows]: [string]) => {
+    await released
+    const created = { outcome: 'created', response: '{"name":"a"}' }
+    return (JSON.parse(rows) as []).map(() => created)
+  }
+  Object.assign(database, { run })
+  const app = Fastify()
+  app.post<{
+    Body: { name: string }
+    Headers: { 'idempotency-key'?: string }
+  }>(
+    '/',
+    createHandler(database, {
+      operationId: 'x',
+      status: 201,
+      table: 'x',
+      newId: '1',
+      bodyColumns: [],
+      json: noteJson
+    })
+  )
+  const create = async () => {
+    const response = await app.inject({ method: 'POST', url: '/', payload: {} })
+    return response.json<{ code?: string; name?: string }>()
+  }
+
   const unfinished = Array.from({ length: 2500 }, create)
-  await allCame
-  t.equal(await create(), 'unavailable')
-  await lock.release()
-  t.same(new Set(await Promise.all(unfinished)), new Set([201]))
-  t.equal(await create(), 201, 'there is room again')
+  t.match(await create(), { code: 'overloaded' })
+  lock.emit('released')
+  const names = (await Promise.all(unfinished)).map(({ name }) => name)
+  t.same(new Set(names), new Set(['a']))
+  t.match(await create(), { name: 'a' }, 'there is room again')
 })

@@ -92,17 +92,37 @@ for (const operation of operations) {
   })
 }
 
+const printable = String.fromCharCode(
+  ...Array.from({ length: 94 }, (_, index) => 33 + index)
+)
+
 /** Keys as a string of RFC 9651, and the same keys without quotes. */
 const acceptedKeys = {
   '"a\\"b"': 'a"b',
   '"a\\\\b"': 'a\\b',
+  [`"x${printable.replace(/["\\]/g, '\\$&')}"`]: `x${printable}`,
+  '"1"': '1',
+  [`"${'k'.repeat(255)}"`]: 'k'.repeat(255),
   // All of its characters are escaped.
   [`"${'\\"'.repeat(255)}"`]: '"'.repeat(255)
 }
 
 const tooLong = 'k'.repeat(256)
 
-const rejectedKeys = ['', '"a', 'a b', '"a\\b"', 'é', tooLong, `"${tooLong}"`]
+const rejectedKeys = [
+  '',
+  '""',
+  '"',
+  '"a',
+  'a b',
+  '"a b"',
+  '"a\\b"',
+  '"a"b"',
+  'é',
+  tooLong,
+  `"${tooLong}"`,
+  '"a";b=1'
+]
 
 t.test(
   'a key is visible ASCII, and the same bare or as a string of RFC 9651',

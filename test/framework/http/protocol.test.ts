@@ -26,6 +26,13 @@ const remove = (body?: string, headers?: Headers) =>
 const withType = (type?: string) =>
   createRequest('{}', { 'Content-Type': type })
 
+/** A create whose name has these bytes. */
+const withBytes = (...bytes: number[]) =>
+  createRequest(
+    Buffer.from(`{"name":"${String.fromCharCode(...bytes)}"}`, 'latin1')
+  )
+
+const long = 'a'.repeat(20_000)
 /** More headers than a socket buffers. */
 const flood = request('GET /', { X: 'a'.repeat(2_000_000) })
 
@@ -40,6 +47,7 @@ const rejected: [status: number, message: string, ...requests: string[]][] = [
   [
     404,
     'There is nothing at this path: /docs shows the operations, below /v1/',
+    get('/notes'),
     get('/v1/tags/?%00'),
     get('/docs/static/..%2f..%2fpackage.json')
   ],
@@ -59,17 +67,21 @@ const rejected: [status: number, message: string, ...requests: string[]][] = [
     400,
     'The request is not valid HTTP/1.1',
     request('FOO /v1/notes'),
-    createRequest('zz\r\n', chunked)
+    listRequest({ 'Bad Header': 'x' }),
+    createRequest('zz\r\n', chunked),
+    createRequest('0\r\n\r\n', { 'Transfer-Encoding': 'chunked' })
   ],
   [
     400,
     'The request must have a Host header',
+    listRequest({ Host: undefined }),
     request('GET /none', { Host: undefined })
   ],
   [
     431,
     'The header section of the request is too large',
-    get(`/v1/notes?${'a'.repeat(20_000)}`),
+    listRequest({ X: long }),
+    get(`/v1/notes?${long}`),
     ...Array<string>(20).fill(flood)
   ],
   [
@@ -82,6 +94,7 @@ const rejected: [status: number, message: string, ...requests: string[]][] = [
   [
     400,
     'The request must not have a body',
+    remove('garbage', { 'Content-Type': 'text/plain' }),
     // Before the rest, which never comes.
     remove('{', { 'Content-Length': '99999999' }),
     remove('1\r\nx\r\n', chunked)
@@ -96,26 +109,24 @@ const rejected: [status: number, message: string, ...requests: string[]][] = [
   [
     413,
     'The body is larger than 65536 bytes',
-    createRequest('', { 'Content-Length': '1048577' })
+    createRequest('', { 'Content-Length': '1048577' }),
+    createRequest(`100001\r\n${'a'.repeat(0x100001)}\r\n0\r\n\r\n`, chunked)
   ],
   [
     400,
     'Content-Type must be application/json',
     ...[undefined, '', 'application/jsonx'].map(withType)
   ],
-  [
-    400,
-    'body must not be empty',
-    createRequest(),
-    createRequest(''),
-    `${request('POST /v1/notes', chunked)}0\r\n\r\n`
-  ],
+  [400, 'body must not be empty', createRequest(), createRequest('')],
   [
     400,
     'The body must be JSON in UTF-8: ',
+    createRequest('{"name":'),
     createRequest('{"name":"a","n\\u0061me":"b"}'),
     createRequest('['.repeat(60_000)),
-    createRequest(Buffer.from('{"name":"\xff"}', 'latin1'))
+    withBytes(0xff),
+    // NUL in two bytes.
+    withBytes(0xc0, 0x80)
   ],
   [
     400,
@@ -128,12 +139,19 @@ const rejected: [status: number, message: string, ...requests: string[]][] = [
   [
     400,
     "body must have required property 'name'",
-    withType('APPLICATION/JSON; charset=utf-8')
+    withType(' application/json'),
+    withType('application/json\t; charset=utf-8'),
+    withType('APPLICATION/JSON')
   ],
   [
     400,
     'body must not have "__proto__"; it may have name, ',
     createRequest('{"name":"x","__proto__":{}}')
+  ],
+  [
+    400,
+    'body.name must NOT have more than 255 characters',
+    createRequest(JSON.stringify({ name: '𐀀'.repeat(256) }))
   ]
 ]
 
@@ -170,6 +188,11 @@ for (const [status, message, ...requests] of rejected) {
   })
 }
 
+t.test('a rejected HEAD has no body', async (t) => {
+  const head = request('HEAD /v1/notes', { Host: undefined })
+  t.match(await send(service, head), { status: 400, body: '' })
+})
+
 t.test('rejected requests store nothing', async (t) => {
   t.equal((await send(service, listRequest())).body, '[]')
 })
@@ -177,10 +200,13 @@ t.test('rejected requests store nothing', async (t) => {
 const accepted: Record<number, string[]> = {
   200: [
     get('http://test/v1/notes'),
+    get('/v1/%6Eotes?'),
+    request('HEAD /v1/notes'),
     request('GET /v1/notes', {}, ''),
     request('GET /v1/notes HTTP/1.0', { Host: undefined }),
     listRequest({ Host: '' }),
     listRequest({ Connection: 'upgrade, close', Upgrade: 'h2c' }),
+    listRequest({ Expect: 'cake' }),
     // Many headers, before the key.
     listRequest({
       ...withoutKey,
@@ -193,7 +219,10 @@ const accepted: Record<number, string[]> = {
     createRequest('{"name":"x"}', {
       'Content-Type': 'application/json; charset=iso-8859-1'
     }),
-
+    createRequest('c\r\n{"name":"x"}\r\n0\r\n\r\n', {
+      ...chunked,
+      'Transfer-Encoding': 'Chunked'
+    }),
     createRequest('{"name":"\\ud83d\\ude00"}'),
     createRequest('{"name":"x","name":"x"}')
   ]

@@ -44,7 +44,6 @@ t.test(
         id: { ...int64, type: ['integer', 'null'] },
         ids: { type: 'array', items: { allOf: [int64] } },
         map: { type: 'object', additionalProperties: int64 },
-
         note: { type: ['string', 'null'], default: null },
         color: { type: 'string', default: 'red', example: 'red' },
         level: { ...int64, default: 7 }
@@ -62,7 +61,8 @@ t.test(
         }
       },
       { sent: `{"id":${maxInt64}}`, received: { id: `${maxInt64}n` } },
-      { sent: '{"id":null}', received: { id: null } }
+      { sent: '{"id":null}', received: { id: null } },
+      { sent: '{"note":null}', received: { note: null } }
     ]
 
     for (const { sent, received } of bodies)
@@ -84,7 +84,7 @@ const rules = {
     day: { type: 'string', pattern: '^x', 'x-must': 'be a day of the week' },
     color: { type: 'string', enum: ['red', 'blue'] },
     kind: { type: 'string', const: 'card' },
-
+    at: { type: 'string', format: 'date-time' },
     point: {
       type: 'object',
       properties: { x: {}, y: {} },
@@ -102,14 +102,18 @@ const messagesByBody = {
   '{"floor":100}': 'body.floor must be a floor',
   '{"price":12345678901234567890}':
     'body.price must be within ±9007199254740991',
+  '{"names":12345678901234567890}': 'body.names must be array',
   '{"names":["a",""]}': 'body.names.1 must NOT have fewer than 1 characters',
   '{"day":"7"}': 'body.day must be a day of the week',
+  '{"price":null}':
+    'body.price must be number, not null: leave it out if it is optional',
   '{"color":null}':
     'body.color must be string, not null: leave it out if it is optional; body.color must be one of: red, blue',
-
+  '{"color":"green"}': 'body.color must be one of: red, blue',
   '{"kind":"cash"}': 'body.kind must be card',
   '{"point":{"x":1,"z":1}}': 'body.point must not have "z"; it may have x, y',
-  '{"price":"1"}': 'body.price must be number'
+  '{"price":"1","at":"today"}':
+    'body.price must be number; body.at must match format "date-time"'
 }
 
 t.test('a message says what to change', async (t) => {
@@ -122,4 +126,20 @@ t.test('a message lists ten errors at most', async (t) => {
   const create = await servePost(t, { type: 'array', items: int64 })
   const message = await create(JSON.stringify(Array(50).fill('x')))
   t.equal(String(message).split('; ').length, 10)
+})
+
+t.test('a response may have an int64 or null', async (t) => {
+  const id = { ...int64, type: ['integer', 'null'] }
+  const schema = { type: 'object', properties: { id, other: id } }
+  const get = {
+    operationId: 'get',
+    responses: { 200: { description: 'OK', ...jsonOf(schema) } }
+  }
+  const respond = () => ({ id: maxInt64, other: null })
+  const rest = { openapi: '3.1.0' }
+  const app = await serve(t, { '/things': { get } }, respond, rest)
+  t.equal(
+    (await app.inject('/v1/things')).body,
+    `{"id":${maxInt64},"other":null}`
+  )
 })

@@ -87,3 +87,20 @@ for (const page of ['/docs/', '/docs/guide', '/docs/changelog']) {
     }
   })
 }
+
+t.test('nothing depends on Host', async (t) => {
+  for (const path of ['/docs/', '/docs/guide', '/docs/json']) {
+    const [one, other] = await Promise.all([
+      app.inject(`http://pets.test:81${path}`),
+      app.inject(path)
+    ])
+    t.equal(one.body, other.body, path)
+  }
+})
+
+t.test('a file that the page does not have is a 404', async (t) => {
+  for (const url of ['/docs/static/x.js', '/docs/static/../../package.json']) {
+    const response = await app.inject(url)
+    t.match(response.json(), { code: 'not_found', status: 404 }, url)
+  }
+})

@@ -1,7 +1,6 @@
 // Operations of an OpenAPI document: their paths, their keys, and what stops
 // the start.
 import t from 'tap'
-
 import { anything, documentOf, pathWithPost, serve, start } from './serve.ts'
 
 t.test(

@@ -4,7 +4,6 @@ import { openDatabase, query } from '../../support/database.ts'
 import { listenOnLoopback } from '../../support/loopback.ts'
 import { serviceName, startNotes, storedNotes } from '../../support/notes.ts'
 import { configure, startPair, startPostgres } from '../../support/postgres.ts'
-
 import { startClients } from '../../support/resend.ts'
 import { until } from '../../support/until.ts'
 

@@ -4,7 +4,6 @@ import {
   applyMigrations,
   pendingMigrationsFinder
 } from '../../../src/framework/postgres/migrate.ts'
-
 import {
   begin,
   createDatabase,
@@ -15,7 +14,6 @@ import {
   query
 } from '../../support/database.ts'
 import { notes, startNotes, storedNotes } from '../../support/notes.ts'
-
 import { recorder } from '../../support/recorder.ts'
 import { startClients } from '../../support/resend.ts'
 import { until } from '../../support/until.ts'
