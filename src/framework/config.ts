@@ -112,8 +112,9 @@ function parseFile(text: string, file: string): Texts {
 
 /** @see https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/ */
 const hasTracesOff = (texts: Texts): boolean =>
-  texts['OTEL_SDK_DISABLED']?.toLowerCase() === 'true' ||
-  texts['OTEL_TRACES_EXPORTER'] === 'none'
+  // The SDK removes white space, too.
+  texts['OTEL_SDK_DISABLED']?.trim().toLowerCase() === 'true' ||
+  texts['OTEL_TRACES_EXPORTER']?.trim() === 'none'
 
 /** The value of an integer or boolean that is written as documented. */
 function valueOf(name: string, text: string): unknown {
@@ -165,7 +166,9 @@ function originsIn(text: string): string {
   const origins = text
     .split(',')
     .map((url) => (URL.canParse(url) ? new URL(url).origin : ''))
-  const arePages = origins.every((origin) => /^https?:[^*]+$/.test(origin))
+  const arePages = origins.every((origin) =>
+    /^https?:[\w/.:[\]-]+$/.test(origin)
+  )
   return arePages ? origins.join() : ''
 }
 

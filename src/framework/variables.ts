@@ -70,8 +70,10 @@ export const commonVariables = {
   DATA_DIR: {
     type: 'string',
     default: './.data',
-    pattern: '^[^~$][^$]*$',
-    description: 'Folder of the embedded PostgreSQL, without ~ and $'
+    pattern: '^[^~$"\'\\s][^$]*(?<!\\s)$',
+    description:
+      'Folder of the embedded PostgreSQL, without ~ and $, ' +
+      'and without quotes or spaces around it'
   },
 
   MIGRATE_ON_START: {

@@ -71,7 +71,7 @@ const wrongValues: Record<string, string[]> = {
     'postgres://user:secret word@host/db'
   ],
   'DATABASE_URL_FILE must be a readable file in UTF-8: ENOENT: ': ['/none/url'],
-  'DATA_DIR must match pattern ': ['~/x', '$HOME/x'],
+  'DATA_DIR must match pattern ': ['~/x', '$HOME/x', ' ', 'x ', '"x"', "'x'"],
   'OTEL_EXPORTER_OTLP_ENDPOINT must match pattern ': [
     '127.0.0.1:4318',
     'http://127.0.0.1:4318 '
@@ -88,7 +88,9 @@ const wrongValues: Record<string, string[]> = {
     'a.example',
     'localhost:3000',
     'https://*.a.example',
-    'https://a.example,'
+    'https://a.example,',
+    'https://a.example;https://b.example',
+    'https://a.example https://b.example'
   ],
   'CORS_ORIGINS must match format "origins" (write https://example.com): ': [
     'https://Example.com',
@@ -229,8 +231,9 @@ DATABASE_SERVICE_ROLE=my role `,
   ...Object.fromEntries(
     [
       { OTEL_SDK_DISABLED: 'true' },
-      { OTEL_SDK_DISABLED: 'True' },
-      { OTEL_TRACES_EXPORTER: 'none' }
+      { OTEL_SDK_DISABLED: ' True' },
+      { OTEL_TRACES_EXPORTER: 'none' },
+      { OTEL_TRACES_EXPORTER: 'none ' }
     ].map((off) => [
       `${JSON.stringify(off)} turns traces off`,
       {
