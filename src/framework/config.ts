@@ -23,10 +23,14 @@ export type Config = Omit<Values, Optional> & Partial<Pick<Values, Optional>>
 
 type Texts = NodeJS.Dict<string>
 
-/** With other numbers, OpenTelemetry's SDK exports empty batches forever. */
+/**
+ * With less, OpenTelemetry's SDK exports empty batches forever; a longer time
+ * would end after a millisecond.
+ */
 const batching: Variable = {
   type: 'integer',
   minimum: 1,
+  maximum: 2_147_483_647,
   description: "See the documentation of OpenTelemetry's SDK"
 }
 

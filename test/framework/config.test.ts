@@ -77,6 +77,7 @@ const wrongValues: Record<string, string[]> = {
     'http://127.0.0.1:4318 '
   ],
   'OTEL_BSP_MAX_EXPORT_BATCH_SIZE must be ': ['0', '-1', 'x', '1.5'],
+  'OTEL_BSP_SCHEDULE_DELAY must be <= 2147483647: ': ['2147483648'],
   'TRUST_PROXY must match format "proxies": ': [
     ...['true', '10.0.0.0/8/8', '10.0.0.0/', '10.1', '10.0.0.256', '999.1.1.1'],
     ...['10.0.0.0/99', '10.0.0.0/0', '::1/x', '1.2.3.4,', '-1', '1000', '01'],
