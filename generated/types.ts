@@ -151,7 +151,7 @@ export interface paths {
          * Cancel an order
          * @description Deletes an order, unless it is complete or its `shipDate` is past.
          *     Cancelling an order a second time returns 404, so a retry after
-         *     `outcome_unknown` is safe, despite `X-Should-Retry: false`.
+         *     `outcome_unknown` is safe.
          */
         delete: operations["cancelOrder"];
         options?: never;
@@ -400,6 +400,7 @@ export interface components {
         /** @description A fault of the service */
         InternalError: {
             headers: {
+                "Retry-After": components["headers"]["RetryAfter"];
                 "X-Should-Retry": components["headers"]["ShouldRetry"];
                 [name: string]: unknown;
             };
@@ -473,10 +474,10 @@ export interface components {
          */
         RetryAfter: number;
         /**
-         * @description `true` after `outcome_unknown`, if the request had an Idempotency-Key.
-         *     `false` after `outcome_unknown` without one, because a repeated create
-         *     could create twice, and after a 500. Some generated SDKs obey this
-         *     header. Absent otherwise.
+         * @description Whether to repeat a request that may have had an effect. `false` for a
+         *     POST without an Idempotency-Key, because it could create twice; `true`
+         *     for every other request. Some generated SDKs obey this header. Absent
+         *     if the request had no effect.
          * @example false
          */
         ShouldRetry: boolean;

@@ -1,7 +1,7 @@
 const response = await fetch('https://api.petstore.example/v1/store/orders/1', {
   method: 'DELETE',
   headers: { Authorization: `Bearer ${process.env.API_KEY}` },
-  signal: AbortSignal.timeout(35_000)
+  signal: AbortSignal.timeout(45_000)
 })
 if (!response.ok) throw new Error(await response.text())
 

@@ -10,7 +10,7 @@ response = requests.post(
         "Idempotency-Key": str(uuid.uuid4()),
     },
     json={"name": "Rabbit", "description": "Small mammals with long ears"},
-    timeout=35,
+    timeout=45,
 )
 if not response.ok:
     raise requests.HTTPError(response.text)

@@ -9,7 +9,7 @@ const response = await fetch('https://api.petstore.example/v1/categories', {
     name: 'Rabbit',
     description: 'Small mammals with long ears'
   }),
-  signal: AbortSignal.timeout(35_000)
+  signal: AbortSignal.timeout(45_000)
 })
 if (!response.ok) throw new Error(await response.text())
 

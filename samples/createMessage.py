@@ -10,7 +10,7 @@ response = requests.post(
         "Idempotency-Key": str(uuid.uuid4()),
     },
     json={"message": "Hello from the quickstart"},
-    timeout=35,
+    timeout=45,
 )
 if not response.ok:
     raise requests.HTTPError(response.text)

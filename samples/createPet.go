@@ -22,7 +22,7 @@ func main() {
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Idempotency-Key", rand.Text())
 
-	client := http.Client{Timeout: 35 * time.Second}
+	client := http.Client{Timeout: 45 * time.Second}
 	response, err := client.Do(request)
 	if err != nil {
 		log.Fatal(err)

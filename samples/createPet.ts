@@ -6,7 +6,7 @@ const response = await fetch('https://api.petstore.example/v1/pets', {
     'Idempotency-Key': crypto.randomUUID()
   },
   body: JSON.stringify({ name: 'Milo', categoryId: 2, status: 'pending' }),
-  signal: AbortSignal.timeout(35_000)
+  signal: AbortSignal.timeout(45_000)
 })
 if (!response.ok) throw new Error(await response.text())
 

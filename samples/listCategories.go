@@ -17,7 +17,7 @@ func main() {
 	}
 	request.Header.Set("Authorization", "Bearer "+os.Getenv("API_KEY"))
 
-	client := http.Client{Timeout: 35 * time.Second}
+	client := http.Client{Timeout: 45 * time.Second}
 	response, err := client.Do(request)
 	if err != nil {
 		log.Fatal(err)

@@ -5,7 +5,7 @@ import requests
 response = requests.get(
     "https://api.petstore.example/v1/categories",
     headers={"Authorization": f"Bearer {os.environ['API_KEY']}"},
-    timeout=35,
+    timeout=45,
 )
 if not response.ok:
     raise requests.HTTPError(response.text)

@@ -9,7 +9,7 @@ while True:
         "https://api.petstore.example/v1/store/orders",
         params=page,
         headers=headers,
-        timeout=35,
+        timeout=45,
     )
     if not response.ok:
         raise requests.HTTPError(response.text)

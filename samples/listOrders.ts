@@ -4,7 +4,7 @@ let url: string | undefined = 'https://api.petstore.example/v1/store/orders'
 while (url) {
   const response: Response = await fetch(url, {
     headers,
-    signal: AbortSignal.timeout(35_000)
+    signal: AbortSignal.timeout(45_000)
   })
   if (!response.ok) throw new Error(await response.text())
   console.log(await response.json())

@@ -12,7 +12,7 @@ import (
 )
 
 var (
-	client   = http.Client{Timeout: 35 * time.Second}
+	client   = http.Client{Timeout: 45 * time.Second}
 	nextLink = regexp.MustCompile(`<([^>]*)>; rel="next"`)
 )
 

@@ -6,7 +6,7 @@ import requests
 headers = {"Authorization": f"Bearer {os.environ['API_KEY']}"}
 url = "https://api.petstore.example/v1/pets?status=available"
 while url:
-    response = requests.get(url, headers=headers, timeout=35)
+    response = requests.get(url, headers=headers, timeout=45)
     if not response.ok:
         raise requests.HTTPError(response.text)
     print(response.json())

@@ -26,12 +26,10 @@ import {
 import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { operationIdOf } from './http/request-log.ts'
+import { onceAMinute } from './once-a-minute.ts'
 
 /** Milliseconds for an export, also of the last spans at shutdown. */
 const exportTimeoutMs = 2000
-
-/** Milliseconds between two warnings: a collector may be away for hours. */
-const warningIntervalMs = 60_000
 
 interface Options {
   /** The name of the service. */
@@ -120,15 +118,11 @@ function endSpan(
   span.end()
 }
 
-/** Logs faults of the SDK, such as spans that cannot be exported. */
+/** Logs faults of the SDK: the collector may be away for hours. */
 function warnOfFaults(log: FastifyBaseLogger): void {
-  let silentUntil = 0
-  const warn = (message: string, ...details: unknown[]) => {
-    if (performance.now() < silentUntil) return
-
-    silentUntil = performance.now() + warningIntervalMs
+  const warn = onceAMinute((message: string, ...details: unknown[]) =>
     log.warn({ details }, `traces: ${message}`)
-  }
+  )
   diag.setLogger(
     { error: warn, warn, info: warn, debug: warn, verbose: warn },
     DiagLogLevel.WARN

@@ -1,5 +1,11 @@
+import Fastify, { type HTTPMethods } from 'fastify'
 import t from 'tap'
-import { toHttpError } from '../../src/framework/http/error-responses.ts'
+import { badRequest, unavailable } from '../../src/framework/errors.ts'
+import {
+  sendError,
+  toHttpError
+} from '../../src/framework/http/error-responses.ts'
+import { OutcomeUnknown } from '../../src/framework/postgres/failures.ts'
 
 const internal =
   'Internal error; the request may have had an effect: quote the X-Request-Id when you report it'
@@ -21,3 +27,40 @@ t.test('an error of a plugin has the Error body, without details', (t) => {
   }
   t.end()
 })
+
+/** Requests, and whether to repeat them if they may have had an effect. */
+const requests: [
+  method: HTTPMethods,
+  headers: Record<string, string>,
+  isRepeated: boolean
+][] = [
+  ['GET', {}, true],
+  ['PUT', {}, true],
+  ['DELETE', {}, true],
+  ['POST', {}, false],
+  ['PATCH', {}, false],
+  ['POST', { 'idempotency-key': 'x' }, true]
+]
+
+for (const [method, headers, isRepeated] of requests) {
+  const after = isRepeated ? '1' : undefined
+  const advice = [String(isRepeated), after]
+
+  t.test(`what to repeat: ${method} ${JSON.stringify(headers)}`, async (t) => {
+    const failures: [failure: Error, advice: unknown[]][] = [
+      [new Error(), advice],
+      [new OutcomeUnknown(undefined), advice],
+      [unavailable, [undefined, '1']],
+      [badRequest('x'), [undefined, undefined]]
+    ]
+    for (const [failure, expected] of failures) {
+      const app = Fastify()
+      app.setErrorHandler(sendError)
+      app.decorateRequest('errorCode', undefined)
+      app.route({ method, url: '/', handler: () => Promise.reject(failure) })
+
+      const { headers: sent } = await app.inject({ method, url: '/', headers })
+      t.same([sent['x-should-retry'], sent['retry-after']], expected)
+    }
+  })
+}

@@ -153,8 +153,7 @@ function errorsOfFailures(): Response[] {
     new Error(),
     new Unavailable('x', new Error()),
     new Overloaded(),
-    new OutcomeUnknown(undefined),
-    new OutcomeUnknown(undefined, 'outcome_unknown_with_key')
+    new OutcomeUnknown(undefined)
   ]
 
   return failures.map(errorResponse)

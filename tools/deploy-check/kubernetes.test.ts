@@ -31,6 +31,7 @@ const installation = new Installation({
     ENVIRONMENT: 'staging',
     IMAGE: image,
     DATABASE_NAMESPACE: database,
+    DATABASE_POD: 'db-0',
     // `kubectl config set-context` changes this copy only.
     KUBECONFIG: 'kubeconfig'
   }

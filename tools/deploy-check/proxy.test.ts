@@ -92,6 +92,7 @@ t.test('after a lost response, the proxy says what to repeat', async (t) => {
     return [advice, time]
   }
   t.same(await retryAdvice('GET'), ['true', '1'])
+  t.same(await retryAdvice('DELETE'), ['true', '1'])
   t.same(await retryAdvice('POST'), ['false', undefined])
   t.same(await retryAdvice('POST', { 'Idempotency-Key': 'x' }), ['true', '1'])
 })

@@ -6,7 +6,7 @@ import { HttpError, retryLater, unavailable } from '../errors.ts'
 import { type JsonReply, type Sent, sendJson } from '../openapi/handler.ts'
 import type { BodyColumn } from '../openapi/json.ts'
 import type { Database } from '../postgres/database.ts'
-import { OutcomeUnknown, postgresErrorIn } from '../postgres/failures.ts'
+import { postgresErrorIn } from '../postgres/failures.ts'
 import { groupedInsert } from './grouped-insert.ts'
 import {
   type CreateDefinition,
@@ -138,11 +138,6 @@ function errorOf<Body, Params, Status, Schema>(
   request: CreateRequest<Body, Params>,
   { errorsByConstraint = {} }: CreateDefinition<Body, Params, Status, Schema>
 ): unknown {
-  const hasIdempotencyKey = request.headers['idempotency-key'] !== undefined
-  // The Idempotency-Key makes it safe to send the request again.
-  if (hasIdempotencyKey && error instanceof OutcomeUnknown)
-    return new OutcomeUnknown(error.cause, 'outcome_unknown_with_key')
-
   const { constraint = '' } = postgresErrorIn(error)
   return errorsByConstraint[constraint]?.(request) ?? error
 }

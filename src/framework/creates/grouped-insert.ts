@@ -28,6 +28,11 @@ interface InsertRow {
   hasIdempotencyKey: boolean
 }
 
+/** Another transaction is in the way. */
+interface Conflict {
+  outcome: 'blocked' | 'in_use'
+}
+
 /** What rejects a row. */
 type Rejection =
   | { outcome: 'invalid' }
@@ -46,13 +51,13 @@ type Attempt<Schema> =
  *
  * A row waits while another transaction is in the way. A row with an
  * Idempotency-Key is rejected only when another attempt, after the rejection,
- * has found no record of its key: what was in the way may be the same row,
- * which another replica has committed meanwhile.
+ * has found no record of its key: another replica may have stored the same row
+ * meanwhile, and so caused the rejection.
  *
  * @returns a function that inserts one row. It resolves with 'blocked' or
- *   'in_use' if no further attempt can begin within DATABASE_TIMEOUT_MS. It
- *   rejects with the errors of `Database.run`, and with Overloaded if too many
- *   rows wait
+ *   'in_use' if the row needs another attempt that cannot begin within
+ *   DATABASE_TIMEOUT_MS. It rejects with the errors of `Database.run`, and with
+ *   Overloaded if too many rows wait
  */
 export function groupedInsert<Schema>(
   database: Database,
@@ -71,10 +76,10 @@ export function groupedInsert<Schema>(
     const deadline = performance.now() + maxWaitMs
     let insert = insertInGroup
     let pauseMs = firstPauseMs
+    let conflict: Conflict = { outcome: 'blocked' }
     let rejection: Rejection | undefined
-    let mayHaveRecord = row.hasIdempotencyKey
 
-    for (;;) {
+    do {
       const attempt = await insert(row)
       switch (attempt.outcome) {
         case 'group_failed':
@@ -82,21 +87,22 @@ export function groupedInsert<Schema>(
           break
         case 'blocked':
         case 'in_use':
-          if (performance.now() + pauseMs >= deadline) return attempt
+          conflict = attempt
           await sleep(pauseMs)
           pauseMs = Math.min(2 * pauseMs, longestPauseMs)
           break
         case 'invalid':
         case 'failed':
-          if (!mayHaveRecord) return outcomeOf(rejection ?? attempt)
-          // The next attempt looks for the record after the rejection.
-          mayHaveRecord = false
+          if (!row.hasIdempotencyKey || rejection !== undefined)
+            return outcomeOf(rejection ?? attempt)
           rejection = attempt
           break
         default:
           return attempt
       }
-    }
+    } while (performance.now() < deadline)
+
+    return conflict
   }
 }
 
@@ -129,9 +135,7 @@ async function insertRows<Schema>(
 }
 
 /** What made the statement of a single row fail. */
-function attemptAfter(
-  error: unknown
-): Rejection | { outcome: 'blocked' | 'in_use' } {
+function attemptAfter(error: unknown): Rejection | Conflict {
   const { code, constraint, where = '' } = postgresErrorIn(error)
   if (constraint === 'idempotency_keys_pkey') return { outcome: 'in_use' }
   if (code !== lockNotAvailable) return { outcome: 'failed', error }

@@ -26,18 +26,17 @@ export const serverErrorCodes = [
   'outcome_unknown'
 ]
 
-/** Some generated SDKs retry each 5xx unless this header forbids it. */
-const doNotRetry = { 'x-should-retry': 'false' }
-
 const internalError = new HttpError(
   500,
   'internal_error',
-  'Internal error; the request may have had an effect: quote the X-Request-Id when you report it',
-  doNotRetry
+  'Internal error; the request may have had an effect: quote the X-Request-Id when you report it'
 )
 
-const unconfirmed =
-  'The database did not confirm the write, which may have taken effect: '
+const outcomeUnknown = new HttpError(
+  503,
+  'outcome_unknown',
+  'The database did not confirm the write, which may have taken effect: check before you repeat a POST without an Idempotency-Key'
+)
 
 /** The responses to errors of the service, Node.js and Fastify. */
 const responsesByCode: Partial<Record<string, HttpError>> = {
@@ -45,18 +44,7 @@ const responsesByCode: Partial<Record<string, HttpError>> = {
   overloaded: unavailableBecause(
     'Too many requests are waiting, or this one waited too long; it had no effect: retry'
   ),
-  outcome_unknown: new HttpError(
-    503,
-    'outcome_unknown',
-    `${unconfirmed}check before you send it again`,
-    doNotRetry
-  ),
-  outcome_unknown_with_key: new HttpError(
-    503,
-    'outcome_unknown',
-    `${unconfirmed}send it again with the same Idempotency-Key`,
-    { ...retryLater, 'x-should-retry': 'true' }
-  ),
+  outcome_unknown: outcomeUnknown,
   ERR_HTTP_REQUEST_TIMEOUT: new HttpError(
     408,
     'request_timeout',
@@ -89,6 +77,21 @@ export function toHttpError(error: unknown): HttpError {
   return responsesByCode[code] ?? internalError
 }
 
+/** Methods that a client may repeat (RFC 9110, section 9.2.2). */
+const idempotentMethods = ['GET', 'HEAD', 'PUT', 'DELETE', 'OPTIONS']
+
+/**
+ * The headers that say whether to repeat a request that may have had an effect:
+ * some generated SDKs would repeat after each 5xx.
+ */
+function repetitionHeaders({ method, headers }: FastifyRequest) {
+  const isRepeatable =
+    idempotentMethods.includes(method) || 'idempotency-key' in headers
+  return isRepeatable
+    ? { ...retryLater, 'x-should-retry': 'true' }
+    : { 'x-should-retry': 'false' }
+}
+
 /**
  * Responds to any error with the Error body, and logs the cause of a 500 and of
  * an unknown outcome.
@@ -98,13 +101,16 @@ export function sendError(
   request: FastifyRequest,
   reply: FastifyReply
 ): void {
-  const { body, headers } = toHttpError(thrown)
+  const error = toHttpError(thrown)
+  const { body, headers } = error
   request.errorCode = body.code
   if (body.status === 500) request.log.error({ err: thrown }, body.code)
   if (thrown instanceof OutcomeUnknown)
     request.log.warn({ err: thrown.cause }, body.code)
 
   reply.headers({ ...defaultHeaders(request.id), ...headers })
+  if (error === internalError || error === outcomeUnknown)
+    reply.headers(repetitionHeaders(request))
   // Fastify closes the connection after the error of a body. With unread bytes,
   // that resets it, and the client may lose the response. So the rest of the
   // body is read, and dropped.

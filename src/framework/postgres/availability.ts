@@ -12,13 +12,20 @@ const quietMs = 5000
  */
 const forgetAfterMs = 60_000
 
+/** Milliseconds between two lines of the log about one outage. */
+const lineIntervalMs = 60_000
+
 /** The availability of the database for one use. */
 export type Availability = ReturnType<typeof trackAvailability>
 
-/** Tracks the availability of the database for one use. Logs its outages. */
+/**
+ * Tracks the availability of the database for one use. Logs an outage when it
+ * begins, every minute in which it goes on, and when it ends.
+ */
 export function trackAvailability(use: string, log: Logger) {
   /** The time of the last failure of the outage, if there is one. */
   let lastFailure: number | undefined
+  let lastLine = -Infinity
   const sinceFailure = () => performance.now() - (lastFailure ?? -Infinity)
 
   return {
@@ -38,14 +45,17 @@ export function trackAvailability(use: string, log: Logger) {
      * @param hint what the operator can check
      */
     failed(cause: unknown, hint: string) {
-      const message = `the database is unavailable for ${use}${hint}`
-      if (this.isAvailable) log.error({ err: cause }, message)
       lastFailure = performance.now()
+      if (lastFailure - lastLine < lineIntervalMs) return
+      lastLine = lastFailure
+      const message = `the database is unavailable for ${use}${hint}`
+      log.error({ err: cause }, message)
     },
 
     succeeded() {
       if (lastFailure === undefined || sinceFailure() < quietMs) return
       lastFailure = undefined
+      lastLine = -Infinity
       log.info(`the database is available again for ${use}`)
     }
   }

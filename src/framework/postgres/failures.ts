@@ -127,14 +127,10 @@ export class Unavailable extends Error {
  * request had an Idempotency-Key.
  */
 export class OutcomeUnknown extends Error {
-  readonly code: 'outcome_unknown' | 'outcome_unknown_with_key'
+  readonly code = 'outcome_unknown'
 
-  constructor(
-    cause: unknown,
-    code: OutcomeUnknown['code'] = 'outcome_unknown'
-  ) {
+  constructor(cause: unknown) {
     super('a write may have taken effect: check it', { cause })
-    this.code = code
   }
 }
 

@@ -227,7 +227,8 @@ export function pendingMigrationsFinder(
       database.run<Applied>('checks', statement)
     ).catch((error: unknown) => {
       // Without the table, there was none. Without the privilege to read it,
-      // the migrations, which grant it, are tried again.
+      // the migrations, which grant it, are tried again. The SQLSTATE would
+      // also be that of a role that must not connect.
       if (messageOf(error).includes('pgmigrations')) return []
       throw error
     })

@@ -1,7 +1,8 @@
-import type { FastifyRequest } from 'fastify'
+import type { FastifyBaseLogger, FastifyRequest } from 'fastify'
 import { sharedCall } from '../batch.ts'
 import { HttpError } from '../errors.ts'
 import { CachedBody } from '../http/cached-body.ts'
+import { onceAMinute } from '../once-a-minute.ts'
 import { type JsonReply, type Sent, sendJson } from '../openapi/handler.ts'
 import type { RawJson, RowJson } from '../openapi/json.ts'
 import type { Database, Statement } from '../postgres/database.ts'
@@ -121,6 +122,12 @@ export function listHandler<Item>(
   `
   const statement = database.prepare(statementName, listSql(items))
   const read = listReader(database, buffers.limit, statement)
+  const logTooLong = onceAMinute((log: FastifyBaseLogger, size: number) =>
+    log.error(
+      `${statementName} returns ${size} bytes: raise ` +
+        `MAX_RESPONSE_BUFFER_BYTES (${buffers.limit})`
+    )
+  )
 
   return async (
     request: Pick<FastifyRequest, 'headers' | 'log'>,
@@ -128,10 +135,7 @@ export function listHandler<Item>(
   ): Promise<Sent> => {
     const { size, body } = await read()
     if (body === undefined) {
-      request.log.error(
-        `${statementName} returns ${size} bytes: raise ` +
-          `MAX_RESPONSE_BUFFER_BYTES (${buffers.limit})`
-      )
+      logTooLong(request.log, size)
       throw listTooLong
     }
 

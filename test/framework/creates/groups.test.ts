@@ -278,6 +278,39 @@ for (const { results, uses, outcome, isOnlyWithKey } of attempts) {
   }
 }
 
+/** What becomes of a row with a key whose attempt takes all of its time. */
+const lateAttempts = [
+  { result: failure('23505'), outcome: 'blocked' },
+  { result: 'invalid', outcome: 'blocked' },
+  { result: 'blocked', outcome: 'blocked' },
+  { result: 'in_use', outcome: 'in_use' },
+  { result: 'replayed', outcome: 'replayed' }
+]
+
+for (const { result, outcome } of lateAttempts) {
+  const name = typeof result === 'string' ? result : result.code
+  t.test(`no attempt follows a late one that was ${name}`, async (t) => {
+    const now = performance.now.bind(performance)
+    let passed = 0
+    t.intercept(performance, 'now', { value: () => now() + passed })
+    const timeoutMs = 60_000
+    const database = openDatabase(t, 'postgres://localhost', timeoutMs)
+    const run = () => {
+      passed += timeoutMs
+      return typeof result === 'string'
+        ? Promise.resolve([{ outcome: result }])
+        : Promise.reject(result)
+    }
+    Object.assign(database, { run })
+    const statement = database.prepare('x', 'SELECT')
+    const statements = { plain: statement, idempotent: statement }
+
+    const insert = groupedInsert(database, statements)
+    t.match(await insert({ values: [], hasIdempotencyKey: true }), { outcome })
+    t.equal(passed, timeoutMs)
+  })
+}
+
 t.test('2,500 creates of an operation may be unfinished', async (t) => {
   const database = openDatabase(t, 'postgres://localhost', 60_000)
   const lock = new EventEmitter()

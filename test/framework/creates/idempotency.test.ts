@@ -175,10 +175,7 @@ t.test(
     const response = await create('key')
 
     t.match(response.headers, { 'x-should-retry': 'true', 'retry-after': '1' })
-    t.match(response.json(), {
-      code: 'outcome_unknown',
-      message: /send it again with the same Idempotency-Key$/
-    })
+    t.match(response.json(), { code: 'outcome_unknown' })
 
     proxy.cutAt('none')
     t.equal(await codeOrStatus(create('key')), '201 replayed')

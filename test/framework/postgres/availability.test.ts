@@ -27,7 +27,11 @@ t.test('an outage ends with a later success, or after a minute', (t) => {
   fail()
   now += 60_000
   t.notOk(availability.isAvailable)
-  now++
+  fail()
+  fail()
+  t.equal(lines.length, 4, 'it is logged again after a minute')
+
+  now += 60_001
   t.ok(availability.isAvailable)
   t.end()
 })

@@ -32,7 +32,7 @@ const unknown = {
   code: 'outcome_unknown',
   message:
     'The database did not confirm the write, which may have taken effect: ' +
-    'check before you send it again',
+    'check before you repeat a POST without an Idempotency-Key',
   status: 503
 }
 

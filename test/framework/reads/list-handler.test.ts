@@ -151,8 +151,10 @@ t.test(
     const reads = await query(service.databaseUrl, 'TABLE reads')
     t.match(reads, [{ last_value: '5000' }], 'it was counted, but not made')
     t.match(response.json(), { code: 'list_too_long' })
+    await listNotes(service)
     const tooLong = lines.filter(({ msg }) => /MAX_RES/.test(String(msg)))
     t.match(tooLong, [{ msg: /^listNotes returns \d+ bytes/ }])
+    t.equal(tooLong.length, 1, 'once a minute')
 
     await query(service.databaseUrl, 'TRUNCATE rows CASCADE')
     t.equal((await listNotes(service)).body, '[]', 'it fits again')
