@@ -38,9 +38,9 @@ interface Options {
 
 /**
  * Turns a function for many items into one for a single item. Calls that arrive
- * during a run share the next run, in their order. A call to an idle batch runs
- * at the next setImmediate(), with the other calls of its tick. No call joins a
- * run that has started, so a run starts after all of its calls.
+ * during a run share the next run, in their order. Without a run, one starts at
+ * the next setImmediate(), with all calls of the same tick. No call joins a run
+ * that has started, so a run sees all that was done before its calls.
  *
  * @param run processes all items and returns their results in the same order;
  *   if it rejects, or returns another number of results, the calls of its items

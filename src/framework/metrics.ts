@@ -132,7 +132,7 @@ export class Metrics {
   readonly housekeepingSuccess = this.gauge(
     'housekeeping_last_success_timestamp_seconds',
     'Last success of a removal of old records, or the start of the service',
-    // Each scrape has a label `job` of its own.
+    // Prometheus itself adds a label `job`.
     ['task']
   )
 

@@ -5,7 +5,7 @@ import type { Metrics } from './metrics.ts'
 import type { Database } from './postgres/database.ts'
 import { OutcomeUnknown, Unavailable } from './postgres/failures.ts'
 
-/** Failures that the database reports, or that pass. */
+/** Failures that need no line here: `Database` logs outages; others pass. */
 const expected = [Unavailable, OutcomeUnknown, Overloaded]
 
 /** Work that no request waits for. */

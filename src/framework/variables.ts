@@ -176,10 +176,10 @@ export const rarelyNeededVariables = {
     // A longer text would not fit into a string of Node.js.
     maximum: 500_000_000,
     description:
-      'Maximum size of a list, and of all responses over 64 KiB that ' +
-      'clients are reading. If a new one needs room, the connections of the ' +
-      'least recently sent are closed: while rows change, those of slow ' +
-      'readers of a list over a third of it. Allow eight times this memory.'
+      'Maximum size of a list, and of all responses over 64 KiB together ' +
+      'that clients are still reading. If a new one needs room, those that ' +
+      'were sent the longest ago are cut off. The service needs up to eight ' +
+      'times this memory.'
   },
 
   IDLE_TIMEOUT_MS: {

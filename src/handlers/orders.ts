@@ -23,8 +23,9 @@ const deleteOpenOrderSql = sql`
   RETURNING id
 `
 
-// The message makes it a write, whose commit waits for the synchronous standby:
-// otherwise a failover could bring back an order whose cancellation got 404.
+// The message is written to the WAL, so that the commit waits for the
+// synchronous standby: otherwise a failover could bring back an order whose
+// cancellation got 404.
 const orderStateSql = sql`
   SELECT
     (
@@ -57,7 +58,8 @@ export function orderHandlers(database: Database, buffers: ResponseBuffers) {
       const cancelled = await cancel([id])
       if (cancelled.length > 0) return reply.code(204).send()
 
-      // Only a second statement sees the commit that the first one waited for.
+      // The first statement may have waited for a commit that changed the
+      // order. Only another statement sees the result.
       const [order] = await readState([id])
       if (order?.isOpen == null) throw notFound('order', id)
       if (order.isOpen) throw unavailable // It was reopened.

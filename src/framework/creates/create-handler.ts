@@ -55,7 +55,8 @@ export function createHandler<Body extends object, Params, Status, Schema>(
       hasIdempotencyKey
     }
 
-    // Even if its client has left: it may reset connections again and again.
+    // A row counts until it ends, even if its client has left: a client that
+    // resets its connections could otherwise start any number of rows.
     if (unfinished >= maxUnfinished) throw new Overloaded()
     unfinished++
     const inserted = insert(row).finally(() => unfinished--)

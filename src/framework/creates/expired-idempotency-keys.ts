@@ -14,7 +14,7 @@ const runsPerHour = 720
  */
 const lifetime = '24 hours 10 minutes'
 
-/** Idempotency-Keys of one statement, which a slow disk deletes in a second. */
+/** Idempotency-Keys that a statement deletes: a slow disk needs a second. */
 const maxDeleted = 500
 
 /**

@@ -99,9 +99,10 @@ const plainParts: InsertParts = {
 
 /** For rows of which some have Idempotency-Keys. */
 export const idempotentParts: InsertParts = {
-  // A message makes a replay a write, whose commit waits for the synchronous
-  // standby: a record may be visible before the standby has it. `checked_row`
-  // must select its column, or PostgreSQL would not send it.
+  // pg_logical_emit_message() writes to the WAL, so that the commit of a replay
+  // waits for the synchronous standby, too: a record may be visible before the
+  // standby has it. `checked_row` must select its column, or PostgreSQL would
+  // not call it.
   input: (types) => sql`
     ${inputTable({ ...types, key_hash: 'bytea', body_hash: 'bytea' })}
     LEFT JOIN LATERAL (

@@ -47,13 +47,13 @@ export class CachedBody {
   ): Promise<Buffer | string | undefined> {
     // RFC 9110, section 13.1.2: the comparison ignores W/.
     const isNotModified = tags === '*' || tags.includes(this.etag.slice(2))
-    // The library would reject gzip, too, after `gzip, *;q=0`.
+    // Without `*`: for `gzip, *;q=0`, the library would reject gzip, too.
     const named = accepted.toLowerCase().replace(/\*[^,]*/, '')
     const isCompressed =
       !isNotModified &&
       this.#bytes.length >= minCompressedSize &&
       negotiate(named, ['gzip']) !== null
-    // Before the headers, which the response to a failure must not have.
+    // First, because the response to a failure must not have these headers.
     const encoded = isCompressed ? await this.#compress() : this.#unencoded
 
     reply.header('etag', this.etag)

@@ -46,10 +46,11 @@ export function connectionOptions(
         sockets.add(socket)
         socket.once('close', () => sockets.delete(socket))
       })
-      // For a shutdown. The method of Node.js also cuts off responses that are
-      // not sent completely.
+      // Fastify calls it at shutdown. The method of Node.js would also cut off
+      // responses that are still being sent.
       server.closeIdleConnections = () => {
-        // Their clients may have been told that the connection stays open.
+        // A client that was told to keep its connection may send one more
+        // request.
         server.keepAliveTimeout = lastRequestMs
         for (const socket of sockets) if (!isInUse(socket)) socket.destroy()
       }

@@ -23,7 +23,8 @@ export const operationIdOf = ({
  */
 export class AccessLog extends LogController {
   override incomingRequest(request: FastifyRequest, reply: FastifyReply): void {
-    // Node.js forgets the address of a closed connection that it never told.
+    // Once the connection is closed, Node.js can tell only an address for which
+    // it was asked before.
     const { ip } = request
     reply.raw.once('close', () => {
       // A closed connection is the only sign on Node.js 20: it finishes a

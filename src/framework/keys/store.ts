@@ -209,9 +209,9 @@ export class ApiKeyStore {
     values: unknown[]
   ): Promise<boolean> {
     try {
-      const [ids] = await this.#database.run('writes', { text }, values)
-      if (ids !== undefined) this.#log.info(ids, message)
-      return ids !== undefined
+      const rows = await this.#database.run('writes', { text }, values)
+      for (const ids of rows) this.#log.info(ids, message)
+      return rows.length > 0
     } catch (cause) {
       throw errorOf(cause)
     }

@@ -37,7 +37,8 @@ export function apiKeyChecker(
   database: Database,
   apiKeyPrefix: string
 ): (token: string) => Promise<ApiKeyCheck> {
-  // An invented key costs a share of a statement: one look-up runs at a time.
+  // One look-up runs at a time, so that a flood of invented keys costs only
+  // shares of statements.
   const lookUp = sharedReader<'hash', ApiKeyCheck>(database, {
     statementName: 'look-up-api-keys',
     inputTypes,
@@ -91,9 +92,9 @@ const lookUpSql = sql`
 `
 
 /**
- * Skips keys that another session has locked. A revocation of the same key
- * waits for the lock of this statement, so its commit waits neither for the
- * disk nor for a standby.
+ * Skips keys that another session has locked. A revocation waits for the locks
+ * of this statement. To keep them short, its commit waits neither for the disk
+ * nor for a standby.
  */
 const recordUseSql = sql`
   UPDATE api_keys

@@ -74,7 +74,8 @@ export interface Statement extends Query {
 /**
  * What a statement is for:
  *
- * - `checks`: what all requests, or none, depend on. It can be sent again.
+ * - `checks`: looks up API keys or migrations, or runs in the background, and
+ *   can be sent again.
  * - `reads`: changes nothing, so it can be sent again.
  * - `writes`: commits, so its outcome may be unknown. It has `writeSettings`.
  * - `single_rows`: like `writes`, for one row, whose lock it may wait for.
@@ -228,7 +229,7 @@ export class Database {
       const endStatement = this.metrics.statementDuration.startTimer({
         statement: name
       })
-      const { rows, failure, outcome, isIgnored } = await execute<Row>(
+      const { rows, failure, outcome, mayStillRun } = await execute<Row>(
         connection,
         query,
         values,
@@ -237,7 +238,7 @@ export class Database {
 
       // A late CancelRequest could cancel the next statement.
       connection.release(outcome === 'timeout' || !isReusable(failure))
-      if (isIgnored) this.#endAbandoned()
+      if (mayStillRun) this.#endAbandoned()
       endStatement({ outcome })
       if (failure !== undefined) throw failureOf(failure, isRepeatable)
 
@@ -341,8 +342,8 @@ interface Execution<Row> {
   failure: Error | undefined
   /** `timeout`: it was cancelled. */
   outcome: 'ok' | 'failed' | 'timeout'
-  /** Whether the server may still run it. */
-  isIgnored: boolean
+  /** On the server, which has not confirmed its end. */
+  mayStillRun: boolean
 }
 
 /**
@@ -369,14 +370,14 @@ function execute<Row extends QueryResultRow>(
       clearTimeout(timer)
       const failure = error ?? replicationFailureOf(connection)
       // An error without a SQLSTATE is not the server's.
-      const isIgnored =
+      const mayStillRun =
         isLate && error != null && postgresErrorIn(error).code === undefined
       const outcome = failure === undefined ? 'ok' : 'failed'
       resolve({
         rows: result?.rows ?? [],
         failure,
         outcome: isLate ? 'timeout' : outcome,
-        isIgnored
+        mayStillRun
       })
     }
     // pg would copy an object with the name property by property. It would also

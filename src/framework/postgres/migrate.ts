@@ -25,8 +25,9 @@ const maxLockWaitMs = 2000
 const maxAttempts = 60
 
 /**
- * The commit does not wait for a synchronous standby: if that is gone, the
- * locks would stop reads. Its WAL precedes that of any row in a new table.
+ * The commit does not wait for a synchronous standby: while that is away, the
+ * locks of the migration would stop all reads. No row can be lost by this,
+ * because the rows of a new table follow it in the WAL, and their commits wait.
  *
  * @param lockTimeoutMs does not limit the wait for another migration, which
  *   ends when that does
@@ -55,8 +56,8 @@ const beginSql = (lockTimeoutMs: number) => sql`
       SELECT FROM pg_attribute
       WHERE attrelid = 'pgmigrations'::regclass AND attname = 'hash'
     ) THEN
-      -- Before there were hashes, files were edited. This function has its name
-      -- since the last edit that matters.
+      -- Before there were hashes, files of applied migrations were edited. A
+      -- database with this function has what the files have today.
       ALTER TABLE pgmigrations ADD COLUMN hash text;
       UPDATE pgmigrations SET hash = 'older'
       WHERE to_regprocedure('raise_missing_row(text)') IS NULL;

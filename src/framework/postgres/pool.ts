@@ -92,7 +92,7 @@ async function rejectUnusable(connection: ClientBase, timeoutMs?: number) {
       )
     }
   } catch (error) {
-    // pg would wait, without a limit, until the server closes it, too.
+    // Otherwise, pg would wait without a limit for the server to close it.
     connection.connection.stream.destroy()
     throw error
   }

@@ -90,7 +90,7 @@ interface ListDefinition<Item> {
   json: RowJson<Item>
 }
 
-/** No 503: a client that sends the request again gets the same. */
+/** Not a 503, because a repeated request would get the same error. */
 export const listTooLong = new HttpError(
   507,
   'list_too_long',
@@ -156,7 +156,7 @@ export function listHandler<Item>(
  * once.
  */
 function listReader(database: Database, maxSize: number, statement: Statement) {
-  // Before the first read, its version equals none.
+  // Before the first read: no version of PostgreSQL is empty.
   let last: ReadList = { version: '', size: 0, body: undefined }
 
   async function read(): Promise<ReadList> {

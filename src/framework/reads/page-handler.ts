@@ -9,8 +9,8 @@ import type { ResponseBuffers } from './response-buffers.ts'
 const maxPages = 10
 
 /**
- * A statement that reads a page of a list. Ten pages must fit into
- * MAX_RESPONSE_BUFFER_BYTES: otherwise, they end each other's connections.
+ * A statement that reads pages of a list, up to ten together. These must fit
+ * into MAX_RESPONSE_BUFFER_BYTES: otherwise, one page would cut off another.
  */
 interface PageDefinition<Filter extends string, Item> extends DocumentedPage {
   statementName: string
@@ -49,8 +49,8 @@ interface PageRequest {
  * SQL for pages as JSON. One row more than a page has shows that another page
  * follows.
  *
- * The planner knows the constant limit only: without it, it would expect a
- * tenth of the table in each page, and compile the plan for that.
+ * The planner does not know the limit of a request. Without the constant one,
+ * it would expect a tenth of the table in each page, and compile that plan.
  *
  * The items are bytes, because requests that share a page share its Buffer,
  * which ResponseBuffers counts once.
