@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { OpenAPIV3 } from 'openapi-types'
 import { parse } from 'yaml'
+import { messageOf } from '../message-of.ts'
 
 /** Extensions for what OpenAPI has no fields for. */
 interface Extensions {
@@ -72,10 +73,12 @@ export interface ApiDocument {
 /**
  * Reads an OpenAPI document. `npm run check` validates it; the service relies
  * on that.
+ *
+ * @throws Error of one line if the file is not YAML
  */
 export function readApiDocument(file: URL | string): ApiDocument {
   const yaml = readFileSync(file)
-  const json = JSON.stringify(parse(yaml.toString(), { merge: true }))
+  const json = JSON.stringify(parseYaml(yaml.toString(), file))
   const document = JSON.parse(json, withNullable) as Document
   // OpenAPI assumes this server of a document without any.
   const servers = pathFirst(document.servers ?? [{ url: '/' }])
@@ -92,6 +95,16 @@ export function readApiDocument(file: URL | string): ApiDocument {
     examplePath: findFirstPath(operations, basePath),
     operations,
     scopes: [...scopes].sort()
+  }
+}
+
+function parseYaml(text: string, file: URL | string): unknown {
+  try {
+    return parse(text, { merge: true })
+  } catch (error) {
+    // The further lines show the place.
+    const [reason] = messageOf(error).split('\n')
+    throw new Error(`${String(file)} must be YAML: ${reason}`, { cause: error })
   }
 }
 

@@ -1,6 +1,7 @@
 // Operations of an OpenAPI document: their paths, their keys, and what stops
 // the start.
 import t from 'tap'
+import { readApiDocument } from '../../../src/framework/openapi/document.ts'
 import { anything, documentOf, pathWithPost, serve, start } from './serve.ts'
 
 t.test(
@@ -49,6 +50,14 @@ for (const [fault, rest, message] of [
     await t.rejects(open, { message })
   })
 }
+
+t.test('a file that is not YAML is named in one line', (t) => {
+  const file = `${t.testdir({ 'openapi.yaml': 'a: [1' })}/openapi.yaml`
+  t.throws(() => readApiDocument(file), {
+    message: /openapi\.yaml must be YAML: .*line 1, column \d+:$/
+  })
+  t.end()
+})
 
 t.test('the first path to try is that of a GET without parameters', (t) => {
   const get = { operationId: 'get', responses: anything }
