@@ -15,10 +15,8 @@ export interface Result {
   samples: Map<string, Sample[]>
 }
 
-/** A cell of a table, from the samples of its server and of this service. */
-type Cell = (samples: Sample[], own: Sample[]) => string
-
-const ratioCell: Cell = (samples, own) => {
+/** Rates of this service, divided by those of another: median and range. */
+function ratioCell(samples: Sample[], own: Sample[]): string {
   const ratios = samples.map(
     ({ rate }, round) => Number(own[round]?.rate) / rate
   )
@@ -29,7 +27,7 @@ const ratioCell: Cell = (samples, own) => {
   return `${median} (${low}–${high})`
 }
 
-const rateCell: Cell = (samples) => {
+function rateCell(samples: Sample[]): string {
   const medianOf = (what: keyof Sample) =>
     Math.round(middle(samples.map((one) => one[what]))).toLocaleString('en')
   return `${medianOf('rate')} (${medianOf('cpuPerRequest')})`
@@ -40,25 +38,16 @@ function middle(values: number[]): number {
   return sorted[Math.floor(sorted.length / 2)] ?? NaN
 }
 
-/** A table with a row for each work, and a column for each server. */
-function table(results: Result[], servers: string[], cell: Cell): string {
-  const rows = results.map(({ title, samples }) => {
-    const [own = []] = samples.values()
-    const cells = servers.map((name) => {
-      const all = samples.get(name)
-      return all ? cell(all, own) : '–'
-    })
-    return [title, ...cells]
-  })
-  const line = ['---', ...servers.map(() => '---:')]
-
-  return [['work', ...servers], line, ...rows]
+/** A table whose first column is text, and whose others are numbers. */
+export function table(titles: string[], rows: string[][]): string {
+  const line = ['---', ...titles.slice(1).map(() => '---:')]
+  return [titles, line, ...rows]
     .map((cells) => `| ${cells.join(' | ')} |`)
     .join('\n')
 }
 
 /**
- * The findings as Markdown.
+ * The findings as Markdown. This service is the first of the servers.
  *
  * @param postgres its version
  */
@@ -68,24 +57,24 @@ export function report(
   postgres: string
 ): Promise<string> {
   const servers = [...(results[0]?.samples.keys() ?? [])]
+  const ratios = servers.slice(1).map((server) => `÷ ${server}`)
+  const rows = results.map(({ title, samples }) => {
+    const [own = [], ...others] = samples.values()
+    return [
+      title,
+      ...[own, ...others].map(rateCell),
+      ...others.map((other) => ratioCell(other, own))
+    ]
+  })
   const text = `# Benchmark results
 
-Written by \`npm run bench\`. [docs/performance.md](../../docs/performance.md) describes the servers.
+Written by \`npm run bench\`. [docs/performance.md](../../docs/performance.md) describes the baseline.
 
-Medians of ${rounds} rounds of 1 s. ${conditions(postgres)}
+Requests per second, and in parentheses the microseconds of CPU of the server per request: medians of ${rounds} rounds of 1 s. The last column divides those of this service by the others': the median of the rounds, and their range.
 
-## Ratios
+${conditions(postgres)}
 
-Requests per second of this service, divided by those of the others:
-the median of the rounds, and their range.
-
-${table(results, servers.slice(1), ratioCell)}
-
-## Requests per second
-
-In parentheses: microseconds of CPU of the server per request.
-
-${table(results, servers, rateCell)}
+${table(['work', ...servers, ...ratios], rows)}
 `
 
   return format(text, { parser: 'markdown' })

@@ -1,8 +1,10 @@
-// Compares this service with its ceiling and peers, and writes RESULTS.md.
-// `--quick` measures each work once, and only prints.
+// Compares this service with the baseline, and writes RESULTS.md. `--quick`
+// measures each work once, and only prints, as does `--against FOLDER`, which
+// adds another build: the `dist/` of that folder.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { parseArgs } from 'node:util'
 import { apiKeyPrefix } from '../../generated/names.ts'
 import { startEmbeddedPostgres } from '../../src/framework/embedded/postgres.ts'
 import { createLogger } from '../../src/framework/log.ts'
@@ -10,10 +12,12 @@ import { query } from '../../test/support/database.ts'
 import { fill, openMigrated, trim } from './database.ts'
 import { type Work, works } from './plan.ts'
 import { report, type Result, type Sample } from './report.ts'
-import { build, programs, type Server, startServer } from './servers.ts'
+import { ownProgram, type Server, startServer } from './servers.ts'
 import { loadByWrk } from './wrk.ts'
 
-const isQuick = process.argv.includes('--quick')
+const { quick: isQuick = false, against } = parseArgs({
+  options: { quick: { type: 'boolean' }, against: { type: 'string' } }
+}).values
 const rounds = isQuick ? 1 : 5
 const folder = mkdtempSync(path.join(tmpdir(), 'petcat-bench-'))
 
@@ -28,18 +32,19 @@ const { url: databaseUrl } = postgres
 const { database, client, key } = await openMigrated(databaseUrl)
 await database.close()
 
-const started: Server[] = []
-for (const program of programs) {
-  console.error(`start ${program.title}`)
-  if (!build(program)) continue
-  const service = started[0]?.url
-  started.push(await startServer(program, databaseUrl, key, service))
+/** In the order of the columns. */
+const programs = {
+  'this service': ownProgram,
+  // Where `npm run build` of this package puts it.
+  baseline: 'tools/bench/dist/tools/bench/servers/baseline.js',
+  ...(against && { [against]: path.join(against, ownProgram) })
 }
+const servers = new Map<string, Server>()
+for (const [title, program] of Object.entries(programs))
+  servers.set(title, await startServer(program, databaseUrl, key))
 
 async function measure(server: Server, work: Work): Promise<Sample> {
   await fill(client, work)
-  // Only bare Fastify has this method: it forgets the former responses.
-  await server.settle('DELETE')
   await server.settle()
 
   const trimming = new AbortController()
@@ -62,27 +67,23 @@ async function measure(server: Server, work: Work): Promise<Sample> {
 
 /** Measures a work on each server, one after the other, in rounds. */
 async function measureWork(work: Work): Promise<Result> {
-  const { title, hasPets } = work
   const samples = new Map<string, Sample[]>()
   for (let round = 1; round <= rounds; round++) {
-    for (const server of started) {
-      const { program } = server
-      if (hasPets && !program.hasPets) continue
+    for (const [title, server] of servers) {
       const sample = await measure(server, work)
-      const earlier = samples.get(program.title) ?? []
-      samples.set(program.title, [...earlier, sample])
+      samples.set(title, [...(samples.get(title) ?? []), sample])
       const rate = Math.round(sample.rate)
-      console.error(`${title}, round ${round}: ${program.title} ${rate}/s`)
+      console.error(`${work.title}, round ${round}: ${title} ${rate}/s`)
     }
   }
 
-  return { title, samples }
+  return { title: work.title, samples }
 }
 
 const results: Result[] = []
 for (const work of works) results.push(await measureWork(work))
 
-for (const server of started) server.stop()
+for (const server of servers.values()) server.stop()
 await client.end()
 const [version] = await query(databaseUrl, 'SHOW server_version')
 await postgres.stop()
@@ -90,4 +91,4 @@ rmSync(folder, { recursive: true, force: true })
 
 const text = await report(results, rounds, String(version?.['server_version']))
 console.log(text)
-if (!isQuick) writeFileSync('tools/bench/RESULTS.md', text)
+if (!isQuick && !against) writeFileSync('tools/bench/RESULTS.md', text)

@@ -7,6 +7,7 @@ import { readApiDocument } from '../../src/framework/openapi/document.ts'
 import { api } from '../../src/handlers/index.ts'
 import { clients } from './clients.ts'
 import { guide, testClient } from './generated-client.ts'
+import { fetchWithRetries } from './retry/retry.ts'
 import { languages, trySample } from './samples.ts'
 import {
   baseUrl,
@@ -81,3 +82,11 @@ t.test('the guide has the program and the versions of this test', (t) => {
 })
 
 for (const client of clients) testClient(client)
+
+t.test('a pause before a retry ends with its request', async (t) => {
+  proxy.reset([{ status: 503, seconds: 3600 }])
+  const signal = AbortSignal.timeout(500)
+  await t.rejects(fetchWithRetries(baseUrl, { signal }), {
+    name: 'TimeoutError'
+  })
+})

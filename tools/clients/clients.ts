@@ -14,14 +14,7 @@ const typescript = {
   compile: 'tsc --project .',
   run: 'node --import tsx program.ts'
 }
-const generate =
-  'openapi-generator-cli generate --input-spec openapi.yaml ' +
-  '--output client --generator-name'
-
-/**
- * The clients that are tested for each change. All programs do the same and
- * print the same.
- */
+/** All programs do the same and print the same. */
 export const clients: Client[] = [
   {
     ...typescript,
@@ -49,28 +42,7 @@ export const clients: Client[] = [
     helper: 'retry.go',
     generate:
       'mkdir client && go tool oapi-codegen -config config.yaml openapi.yaml',
-    compile: 'go vet . && go build -buildvcs=false -o program .',
+    compile: 'go vet . && go test . && go build -buildvcs=false -o program .',
     run: './program'
-  }
-]
-
-/** Those that take minutes, and need Maven, a JDK and Cargo. */
-export const slowClients: Client[] = [
-  {
-    name: 'openapi-generator-java',
-    helper: 'Retry.java',
-    generate: `${generate} java`,
-    compile:
-      'mvn --quiet --batch-mode --file client compile ' +
-      'dependency:build-classpath -Dmdep.outputFile=classpath && ' +
-      'javac -cp client/target/classes:$(cat client/classpath) *.java',
-    run: 'java -cp .:client/target/classes:$(cat client/classpath) Program'
-  },
-  {
-    name: 'openapi-generator-rust',
-    helper: 'retry.rs',
-    generate: `${generate} rust`,
-    compile: 'cargo build --quiet',
-    run: 'cargo run --quiet'
   }
 ]

@@ -34,7 +34,15 @@ rejected 400 invalid_request
 `
 
 /** What happens to each attempt of the create, before it succeeds. */
-const faults: Fault[] = ['busy', 'before', 'after', 'midway']
+const faults: Fault[] = [
+  { status: 503, seconds: 1 },
+  'before',
+  'after',
+  'midway'
+]
+
+/** Whether a request that gets this status is sent again. */
+const isRepeated = { 500: true, 501: false, 507: false }
 
 export const guide = readFileSync(path.join(root, 'docs/clients.md'), 'utf8')
 
@@ -72,5 +80,11 @@ export function testClient(client: Client): void {
     const [row = ''] = guide.match(`\\| \\[${client.name}\\].*`) ?? []
     t.match(row, `| ${int64} `)
     t.match(guide, client.generate)
+
+    for (const [status, expected] of Object.entries(isRepeated)) {
+      const sent = proxy.reset([{ status: Number(status) }])
+      await run(t, client.run, folder)
+      t.equal(sent.length > 1, expected, `${status}: ${sent.length} requests`)
+    }
   })
 }

@@ -11,9 +11,11 @@ import { listenOnLoopback } from '../../test/support/loopback.ts'
 
 /**
  * What happens to a request: its connection is reset before or after the
- * service responds, or in the middle of the body; or the service is busy.
+ * service responds, or in the middle of the body; or it gets this status, with
+ * these seconds of Retry-After.
  */
-export type Fault = 'none' | 'before' | 'after' | 'midway' | 'busy'
+export type Fault =
+  'none' | 'before' | 'after' | 'midway' | { status: number; seconds?: number }
 
 /** A request that reached the proxy, and the response, if there was one. */
 export interface Exchange {
@@ -84,8 +86,10 @@ async function forward(
     socket.resetAndDestroy()
     return
   }
-  if (fault === 'busy') {
-    outgoing.writeHead(503, { 'Retry-After': 1 }).end()
+  if (typeof fault === 'object') {
+    const { status, seconds } = fault
+    outgoing.writeHead(status, { ...(seconds && { 'Retry-After': seconds }) })
+    outgoing.end()
     return
   }
 

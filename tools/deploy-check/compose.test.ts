@@ -33,7 +33,7 @@ import {
   upReplacesNothing
 } from './compose.ts'
 import { certify, eventually } from './installation.ts'
-import { Prometheus } from './prometheus.ts'
+import { firing, prometheusAt } from './prometheus.ts'
 import {
   incidentsAreFound,
   isConfined,
@@ -662,18 +662,21 @@ const measured: Record<string, number> = {
   'sum(pg_stat_activity_count) < max(pg_settings_max_connections)': 1
 }
 
-const prometheus = new Prometheus('http://127.0.0.1:3909')
+const evaluate = prometheusAt('http://127.0.0.1:3909')
 
 /** Resolves when an alert fires. */
 const fires = (alertname: string) =>
-  eventually(() => prometheus.fires(alertname), `the alert ${alertname} fires`)
+  eventually(
+    async () => (await evaluate(firing(alertname))).length > 0,
+    `the alert ${alertname} fires`
+  )
 
 /** ReplicasMissing compares with the replicas that have served for so long. */
 function haveServed() {
   const servers = 'haproxy_backend_active_servers{proxy="api"}'
   const steady = `min_over_time(${servers}[30s]) == ${servers} and ${servers} offset 30s`
   return eventually(
-    async () => (await prometheus.count(steady)) === 1,
+    async () => (await evaluate(steady)).length === 1,
     'the replicas have served for 30 s'
   )
 }
@@ -700,8 +703,7 @@ t.test('one command adds Prometheus, which finds every exporter', async (t) => {
   t.notMatch(ports, /(0\.0\.0\.0|\[?::\]?):/, 'not for other machines')
 
   for (const [expression, count] of Object.entries(measured)) {
-    const isMeasured = async () =>
-      (await prometheus.count(expression)) === count
+    const isMeasured = async () => (await evaluate(expression)).length === count
     await eventually(isMeasured, `${count} values of ${expression}`)
   }
 })

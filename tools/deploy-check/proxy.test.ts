@@ -10,16 +10,13 @@ import {
   type RequestListener
 } from 'node:http'
 import { connect } from 'node:tls'
-import { setImmediate } from 'node:timers/promises'
 import { json } from 'node:stream/consumers'
-import { gunzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import {
   anonymous,
   chunked,
   createRequest,
   getRequest,
-  type Headers,
   keepAlive,
   listRequest,
   openConnection,
@@ -97,118 +94,60 @@ t.test('after a lost response, the proxy says what to repeat', async (t) => {
   t.same(await retryAdvice('POST', { 'Idempotency-Key': 'x' }), ['true', '1'])
 })
 
-const list = (line: string, headers?: Headers) =>
-  rawRequest(`GET /v1/notes ${line}`, headers)
-const create = (headers: Headers, body = '{}') => createRequest(body, headers)
-const coding = (value: string, body = '2\r\n{}\r\n0\r\n\r\n') =>
-  create({ ...chunked, 'Transfer-Encoding': value }, body)
-const manyHeaders = Object.fromEntries(
-  Array.from({ length: 150 }, (_, index) => [`x${index}`, ''])
-)
 const badRequest = { status: 400, code: 'invalid_request' }
 const tooLong = { status: 431, code: 'headers_too_large' }
+const unknownCoding = { ...chunked, 'Transfer-Encoding': 'gzip' }
 
 /** Requests that the service rejects, or a rule of the proxy. */
-const rejected: [error: object, ...requests: string[]][] = [
-  [
-    badRequest,
-    'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
-    list('HTTP/1.1', { Host: undefined }),
-    rawRequest('GET /%zz'),
-    coding('chunked', '0\r\n\r\n'),
-    list('HTTP/1.1', { 'Content-Length': '2' }) + '{}',
-    create({ 'Content-Length': '2, 2' })
-  ],
+const rejected: [error: object, request: string][] = [
+  [badRequest, listRequest({ Host: undefined })],
   [
     { status: 401, code: 'unauthorized' },
-    list('HTTP/1.0', { Host: undefined, Authorization: undefined }),
-    list('HTTP/1.1', { Authorization: undefined, Expect: 'cake' }),
-    list('HTTP/1.1', { Authorization: ['Bearer $KEY', 'Bearer $KEY'] })
+    listRequest({ Authorization: undefined, Expect: 'cake' })
   ],
   [
     { status: 404, code: 'not_found' },
-    rawRequest('GET /none', { Connection: 'Upgrade, close', Upgrade: 'h2c' }),
-    'GET /none HTTP/1.1\nHost: x\nConnection: close\n\n'
+    rawRequest('GET /none', { Connection: 'Upgrade, close', Upgrade: 'h2c' })
   ],
-  [{ status: 405, code: 'method_not_allowed' }, rawRequest('PUT /v1/notes')],
-  [
-    { status: 413, code: 'payload_too_large' },
-    createRequest('x'.repeat(100_000)),
-    create(chunked, parts('x'.repeat(65_537)))
-  ],
-  [tooLong, list('HTTP/1.1', { X: 'a'.repeat(20_000) })],
-  [
-    { status: 501, code: 'not_implemented' },
-    ...['FOO', 'get', 'TRACE', 'PROPFIND'].map((method) =>
-      rawRequest(`${method} /v1/notes`)
-    ),
-    rawRequest('CONNECT a:1', { Host: 'a:1' })
-  ]
+  [tooLong, listRequest({ X: 'a'.repeat(20_000) })],
+  [{ status: 501, code: 'not_implemented' }, rawRequest('TRACE /v1/notes')]
 ]
 
-/** What the proxy does not take for HTTP. */
-const malformed: [error: object, ...requests: string[]][] = [
-  [
-    badRequest,
-    'nonsense\r\n\r\n',
-    '\x16\x03\x01\x00\xa5\x01\x00\x00\xa1\x03\x03\r\n\r\n',
-    'GET /\r\n',
-    'GET / HTTP/1.1\rHost: x\r\r',
-    rawRequest('GET v1'),
-    rawRequest('GET /a b'),
-    rawRequest('GET /a#b'),
-    rawRequest('GET /\x01'),
-    rawRequest('GET http://other/', { Host: 'x' }),
-    list('HTTP/1.1', { Host: ['a', 'b'] }),
-    list('HTTP/1.1', { 'Bad Header': 'x' }),
-    list('HTTP/1.1', manyHeaders),
-    list('HTTP/1.0', { 'Content-Length': '2' }) + '{}',
-    ...['x', '-1', '+2', '9'.repeat(30)].map((length) =>
-      create({ 'Content-Length': length })
-    ),
-    create({ 'Content-Length': ['2', '3'] }),
-    ...['gzip', 'identity', 'gzip, chunked', 'chunked, chunked'].map((value) =>
-      coding(value)
-    ),
-    ...['zz\r\n', `${'f'.repeat(20)}\r\n`, '2\r\n{}xx0\r\n\r\n'].map((body) =>
-      coding('chunked', body)
-    )
-  ],
+/** What the proxy does not take for HTTP: a row for each of its error files. */
+const malformed: [error: object, request: string][] = [
+  [badRequest, 'nonsense\r\n\r\n'],
+  [badRequest, rawRequest('GET / HTTP/1.0', { 'Content-Length': '2' }) + '{}'],
+  [badRequest, createRequest('{}', unknownCoding)],
   [
     haproxyVersion < 3.1 ? badRequest : tooLong,
-    rawRequest(`GET /${'a'.repeat(40_000)}`),
-    list('HTTP/1.1', { X: 'a'.repeat(40_000) })
+    rawRequest(`GET /${'a'.repeat(40_000)}`)
   ]
 ]
 
 /** The start of a request, for the name of an assertion. */
 const shown = (text: string) => JSON.stringify(text.slice(0, 200))
 
-for (const [error, ...requests] of rejected) {
-  t.test(`an Error body: ${JSON.stringify(error)}`, async (t) => {
-    for (const text of requests) {
-      const { headers, body } = await send(proxied, text)
-      t.match(JSON.parse(body), error, shown(text))
-      t.match(headers, { 'x-request-id': /./ })
-    }
-  })
-}
+t.test('what is rejected gets an Error body', async (t) => {
+  for (const [error, text] of rejected) {
+    const { headers, body } = await send(proxied, text)
+    t.match(JSON.parse(body), error, shown(text))
+    t.match(headers, { 'x-request-id': /./ })
+  }
+})
 
-for (const [error, ...requests] of malformed) {
-  t.test(`malformed: ${JSON.stringify(error)}`, async (t) => {
-    for (const text of requests) {
-      const { status, body } = await send(proxied, text)
-      // Before 3.2, the proxy ignores its error files here.
-      if (haproxyVersion < 3.2) {
-        t.ok([400, 413, 422].includes(status), shown(text))
-        t.match(body, /^<html>/, shown(text))
-      } else {
-        t.match(error, { status }, shown(text))
-        t.match(JSON.parse(body), error, shown(text))
-      }
+t.test('what is malformed gets an Error body', async (t) => {
+  for (const [error, text] of malformed) {
+    const { status, body } = await send(proxied, text)
+    // Before 3.2, the proxy ignores its error files here.
+    if (haproxyVersion < 3.2) {
+      t.ok([400, 413, 422].includes(status), shown(text))
+      t.match(body, /^<html>/, shown(text))
+    } else {
+      t.match(error, { status }, shown(text))
+      t.match(JSON.parse(body), error, shown(text))
     }
-  })
-}
+  }
+})
 
 t.test('a large body gets its error, 100 of 100 times', async (t) => {
   for (const [status, headers] of [
@@ -231,60 +170,24 @@ t.test('a large body gets its error, 100 of 100 times', async (t) => {
 
 const note = createRequest('{"name":"x"}', keepAlive)
 
-/** How clients send requests, and the statuses of their responses. */
-const clients: [what: string, bytes: string, statuses: number[]][] = [
-  ['one request', note, [201]],
-  [
-    'pipelined requests',
-    listRequest(keepAlive).repeat(20) + note,
-    [...Array<number>(20).fill(200), 201]
-  ],
-  [
-    'pipelined errors',
-    getRequest('/none') +
+t.test('pipelined requests and errors get their responses', async (t) => {
+  const client = openConnection(
+    t,
+    proxied,
+    listRequest(keepAlive).repeat(20) +
+      createRequest(parts('{"name":"x"}'), { ...keepAlive, ...chunked }) +
+      getRequest('/none', keepAlive) +
       createRequest('{', anonymous) +
       createRequest('{', keepAlive) +
       note +
       // Responding before its end, the proxy may close the connection.
-      createRequest('x'.repeat(70_000), keepAlive),
-    [404, 401, 400, 201, 413]
-  ],
-  [
-    'chunks of a byte',
-    createRequest(parts('{"name":"x"}'), { ...keepAlive, ...chunked }) + note,
-    [201, 201]
-  ],
-  [
-    'an upgrade, and another request',
-    getRequest('/livez', { Connection: 'Upgrade', Upgrade: 'h2c' }) + note,
-    [200, 201]
-  ]
-]
-
-for (const [what, bytes, statuses] of clients) {
-  t.test(`${what}: at once, half-closed, and byte by byte`, async (t) => {
-    const atOnce = openConnection(t, proxied, bytes)
-    const halfClosed = openConnection(t, proxied, bytes)
-    halfClosed.socket.end()
-    const slow = openConnection(t, proxied)
-    slow.socket.setNoDelay()
-    const text = bytes.replaceAll('$KEY', service.key)
-    for (const byte of text.slice(0, 1000)) {
-      slow.write(byte)
-      await setImmediate()
-    }
-    slow.write(text.slice(1000))
-
-    for (const client of [atOnce, slow]) {
-      const hasAll = () => client.statuses().length >= statuses.length
-      await until(hasAll, `${what} get their responses`)
-      t.same(client.statuses(), statuses)
-    }
-    // What follows the first request is lost in some versions of the proxy.
-    const hasFirst = () => halfClosed.statuses()[0] === statuses[0]
-    await until(hasFirst, 'a half-closed client gets its first response')
-  })
-}
+      createRequest('x'.repeat(70_000), keepAlive)
+  )
+  const statuses = [...Array<number>(20).fill(200), 201, 404, 401, 400, 201]
+  const hasAll = () => client.statuses().length > statuses.length
+  await until(hasAll, 'all get their responses')
+  t.same(client.statuses(), [...statuses, 413])
+})
 
 t.test('a request that stays incomplete gets a 408', async (t) => {
   const { server } = service.app
@@ -308,58 +211,23 @@ t.test('a request that stays incomplete gets a 408', async (t) => {
 
 t.test('the proxy compresses the docs page, not the lists', async (t) => {
   const content = 'x'.repeat(5000)
-  const base = await start(t, ({ headers, url = '' }, response) => {
-    const { searchParams } = new URL(url, 'http://x')
-    response.setHeader('Content-Type', searchParams.get('type') ?? '')
-    response.setHeader('ETag', searchParams.get('etag') ?? '')
-    const isKnown = headers['if-none-match'] === searchParams.get('etag')
-    response.writeHead(isKnown ? 304 : 200).end(isKnown ? '' : content)
+  const url = await start(t, ({ headers }, response) => {
+    response.setHeader('Content-Type', String(headers.accept))
+    response.setHeader('ETag', '"a"').end(content)
   })
-  const get = async (
-    type: string,
-    etag: string,
-    headers = {},
-    method = 'GET'
-  ) => {
-    const query = new URLSearchParams({ type, etag }).toString()
-    const options = {
-      agent: false,
-      method,
-      headers: { 'accept-encoding': 'gzip', ...headers }
-    }
-    const sent = request(`${base}?${query}`, options).end()
-    const [response] = (await once(sent, 'response')) as [IncomingMessage]
-    return {
-      status: response.statusCode,
-      headers: response.headers,
-      body: Buffer.concat(await response.toArray())
-    }
+  const get = async (accept: string) => {
+    const headers = { accept, 'accept-encoding': 'gzip' }
+    const response = await fetch(url, { headers })
+    t.equal(await response.text(), content)
+    const { 'content-encoding': coding, etag } = Object.fromEntries(
+      response.headers
+    )
+    return [coding, etag]
   }
-
-  const compressed = { 'content-encoding': 'gzip', vary: /Accept-Encoding/i }
-  for (const type of [
-    'text/html; charset=utf-8',
-    'text/css',
-    'application/javascript'
-  ]) {
-    const sent = await get(type, 'W/"a"')
-    t.match(sent.headers, { ...compressed, etag: 'W/"a"' }, type)
-    t.equal(gunzipSync(sent.body).toString(), content)
-  }
-  t.match((await get('text/css', '"a"')).headers, { etag: 'W/"a"' })
-
-  const known = await get('text/css', 'W/"a"', { 'if-none-match': 'W/"a"' })
-  t.match(known, { status: 304, headers: { etag: 'W/"a"' } })
-  t.equal(known.body.length, 0)
-  const head = await get('text/css', 'W/"a"', {}, 'HEAD')
-  t.match(head, { status: 200, headers: { etag: 'W/"a"' } })
-  t.equal(head.body.length, 0)
-
-  const asList = await get('application/json; charset=utf-8', 'W/"a"')
-  t.equal(asList.headers['content-encoding'], undefined)
-  t.equal(asList.body.toString(), content)
-  const plain = await get('text/css', 'W/"a"', { 'accept-encoding': 'br' })
-  t.equal(plain.headers['content-encoding'], undefined)
+  for (const type of ['text/html; charset=utf-8', 'text/css'])
+    t.same(await get(type), ['gzip', 'W/"a"'])
+  t.same(await get('application/javascript'), ['gzip', 'W/"a"'])
+  t.same(await get('application/json; charset=utf-8'), [undefined, '"a"'])
 })
 
 /** A client that reads two files quickly, and then nothing, while it sends. */

@@ -7,6 +7,7 @@ import (
 	"io"
 	mathrand "math/rand/v2"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -33,16 +34,20 @@ func (Retrying) RoundTrip(original *http.Request) (*http.Response, error) {
 			response.Body.Close()
 			response.Body = io.NopCloser(bytes.NewReader(body))
 			status, retryAfter := response.StatusCode, response.Header.Get("Retry-After")
-			isFinal := retryAfter == "" && status < 500 && status != 408 && status != 429
+			isFinal := retryAfter == "" && !slices.Contains([]int{408, 429, 500, 503}, status)
 			if broken == nil && (isFinal || attempt == 8) {
 				return response, nil
 			}
 			seconds, _ := strconv.Atoi(retryAfter)
 			wait, err = max(wait, time.Duration(seconds)*time.Second), broken
 		}
-		if attempt == 8 || request.Context().Err() != nil {
-			return nil, errors.Join(err, request.Context().Err())
+		cancelled := request.Context()
+		select {
+		case <-time.After(wait + mathrand.N(wait/2)):
+		case <-cancelled.Done():
 		}
-		time.Sleep(wait + mathrand.N(wait/2))
+		if attempt == 8 || cancelled.Err() != nil {
+			return nil, errors.Join(err, cancelled.Err())
+		}
 	}
 }

@@ -22,7 +22,7 @@ class RetryingTransport(httpx.HTTPTransport):
                 response.read()
                 retry_after = response.headers.get("Retry-After", "")
                 status = response.status_code
-                is_final = not retry_after and status < 500 and status not in (408, 429)
+                is_final = not retry_after and status not in (408, 429, 500, 503)
                 if is_final or attempt == 8:
                     break
                 seconds = max(seconds, int(retry_after) if retry_after.isdecimal() else 0)

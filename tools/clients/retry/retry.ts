@@ -27,12 +27,24 @@ export async function fetchWithRetries(
       if (attempt === attempts || request.signal.aborted) throw error
     }
     const jitter = 1 + Math.random() / 2
-    await new Promise((resolve) => setTimeout(resolve, seconds * jitter * 1000))
+    await pause(seconds * jitter * 1000, request.signal)
   }
 }
 
 /** Whether sending the request again would not help. */
 function isFinal({ status, headers }: Response): boolean {
-  const isTemporary = status >= 500 || status === 408 || status === 429
+  const isTemporary = [408, 429, 500, 503].includes(status)
   return !isTemporary && !headers.has('Retry-After')
+}
+
+/** Ends at once when the request is aborted: then, `fetch` rejects. */
+function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const end = () => {
+      clearTimeout(timer)
+      resolve()
+    }
+    const timer = setTimeout(end, milliseconds)
+    signal.addEventListener('abort', end)
+  })
 }
