@@ -10,6 +10,7 @@ import {
   type RequestListener
 } from 'node:http'
 import { connect } from 'node:tls'
+import { setImmediate } from 'node:timers/promises'
 import { json } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
 import {
@@ -170,23 +171,39 @@ t.test('a large body gets its error, 100 of 100 times', async (t) => {
 
 const note = createRequest('{"name":"x"}', keepAlive)
 
-t.test('pipelined requests and errors get their responses', async (t) => {
-  const client = openConnection(
-    t,
-    proxied,
-    listRequest(keepAlive).repeat(20) +
-      createRequest(parts('{"name":"x"}'), { ...keepAlive, ...chunked }) +
-      getRequest('/none', keepAlive) +
-      createRequest('{', anonymous) +
-      createRequest('{', keepAlive) +
-      note +
-      // Responding before its end, the proxy may close the connection.
-      createRequest('x'.repeat(70_000), keepAlive)
-  )
-  const statuses = [...Array<number>(20).fill(200), 201, 404, 401, 400, 201]
-  const hasAll = () => client.statuses().length > statuses.length
-  await until(hasAll, 'all get their responses')
-  t.same(client.statuses(), [...statuses, 413])
+const pipelined =
+  listRequest(keepAlive).repeat(20) +
+  createRequest(parts('{"name":"x"}'), { ...keepAlive, ...chunked }) +
+  getRequest('/none', keepAlive) +
+  createRequest('{', anonymous) +
+  createRequest('{', keepAlive) +
+  note +
+  // Responding before its end, the proxy may close the connection.
+  createRequest('x'.repeat(70_000), keepAlive)
+const expected = [...Array<number>(20).fill(200), 201, 404, 401, 400, 201, 413]
+
+t.test('pipelined requests, at once, slow, and half-closed', async (t) => {
+  const atOnce = openConnection(t, proxied, pipelined)
+  const halfClosed = openConnection(t, proxied, pipelined)
+  halfClosed.socket.end()
+  const slow = openConnection(t, proxied)
+  slow.socket.setNoDelay()
+  const text = pipelined.replaceAll('$KEY', service.key)
+  const end = text.length - 70_000
+  for (const byte of text.slice(0, end)) {
+    slow.write(byte)
+    await setImmediate()
+  }
+  slow.write(text.slice(end))
+
+  for (const client of [atOnce, slow]) {
+    const hasAll = () => client.statuses().length >= expected.length
+    await until(hasAll, 'all get their responses')
+    t.same(client.statuses(), expected)
+  }
+  // What follows the first request is lost in some versions of the proxy.
+  const hasFirst = () => halfClosed.statuses()[0] === 200
+  await until(hasFirst, 'a half-closed client gets its first response')
 })
 
 t.test('a request that stays incomplete gets a 408', async (t) => {
