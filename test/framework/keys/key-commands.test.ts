@@ -1,3 +1,5 @@
+import { openSync, readFileSync } from 'node:fs'
+import path from 'node:path'
 import t, { type Test } from 'tap'
 import { keyCommands } from '../../../src/framework/keys/key-commands.ts'
 import { hashKey, shownPartOf } from '../../../src/framework/keys/key.ts'
@@ -227,4 +229,13 @@ t.test('of concurrent rotations of one key, one succeeds', async (t) => {
   ])
   t.match(await rows(), [{ replaced_by: '2' }, { replaced_by: null }])
   t.equal((await rows()).length, 2)
+})
+
+t.test('the help of a command is written', async (t) => {
+  const { call } = await start(t)
+  const file = path.join(t.testdir(), 'help')
+  t.intercept(process.stdout, 'fd', { value: openSync(file, 'w') })
+
+  await t.rejects(call('help create'), { code: 'commander.help' })
+  t.match(readFileSync(file, 'utf8'), /^Usage: keys create/)
 })
