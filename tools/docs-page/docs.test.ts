@@ -156,11 +156,9 @@ for (const [site, address] of Object.entries(sites)) {
 /** How people arrive: what they follow, and what it opens. */
 const arrivals: Record<string, string | undefined> = {
   '/': undefined,
-  '/docs': undefined,
   '/docs?from=mail': undefined,
   '/docs/?from=mail#/Pets/createPet': 'createPet',
   '/docs#/Pets/createPet': 'createPet',
-  '/docs/#/Pets/createPet': 'createPet',
   '/docs/static/index.html#/Pets/createPet': 'createPet'
 }
 
