@@ -1,10 +1,13 @@
 // A copy of this repository with another API.
 import { execFileSync } from 'node:child_process'
-import { cpSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { stringify } from 'yaml'
+import { parse, stringify } from 'yaml'
 import { copyFiles } from '../copy-files.ts'
-import { type Document, readYaml, trainDocument } from './document.ts'
+
+interface Document {
+  components: Record<string, Record<string, unknown>>
+}
 
 const root = path.resolve(import.meta.dirname, '../..')
 
@@ -36,8 +39,10 @@ export function makeFork(): string {
   git(folder, 'add', '.')
   git(folder, 'rm', '-r', '--quiet', '--force', ...deleted)
 
-  cpSync(path.join(import.meta.dirname, 'train'), folder, { recursive: true })
-  writeFileSync(`${folder}/openapi.yaml`, openapi())
+  const train = path.join(import.meta.dirname, 'train')
+  cpSync(train, folder, { recursive: true })
+  const document = addComponents(readDocument(train), readDocument(root))
+  writeFileSync(`${folder}/openapi.yaml`, document)
   return folder
 }
 
@@ -47,13 +52,14 @@ export const changedFiles = (folder: string): string[] =>
     .split('\n')
     .filter((file) => file !== '' && !partsOfApi.test(file))
 
+const readDocument = (folder: string) =>
+  parse(readFileSync(`${folder}/openapi.yaml`, 'utf8')) as Document
+
 /**
- * The document of the trains, with those components of this repository's that
- * describe the framework and that the trains refer to.
+ * A document with those components of this repository's that describe the
+ * framework and that it refers to, as YAML.
  */
-function openapi(): string {
-  const ours = readYaml(path.join(root, 'openapi.yaml')) as Document
-  const document = trainDocument()
+function addComponents(document: Document, ours: Document): string {
   const { components } = document
 
   const add = (value: unknown): void => {

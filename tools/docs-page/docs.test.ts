@@ -1,10 +1,10 @@
-// The docs page in Chromium: run it with `npm test --prefix tools/docs-page`.
-import { once } from 'node:events'
+// The docs page and the guide in Chromium: run it with
+// `npm test --prefix tools/docs-page`.
 import { createServer, request } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { Page } from 'playwright-core'
 import t from 'tap'
 import { query } from '../../test/support/database.ts'
+import { listenOnLoopback } from '../../test/support/loopback.ts'
 import { startService } from '../../test/support/service.ts'
 import {
   authorize,
@@ -48,15 +48,7 @@ async function startPrefixProxy(): Promise<string> {
     })
     incoming.pipe(outgoing)
   })
-  t.teardown(() => {
-    proxy.close()
-    proxy.closeAllConnections()
-  })
-  proxy.listen(0, '127.0.0.1')
-  await once(proxy, 'listening')
-  const address = proxy.address() as AddressInfo
-
-  return `http://127.0.0.1:${address.port}${prefix}`
+  return `http://127.0.0.1:${await listenOnLoopback(t, proxy)}${prefix}`
 }
 
 const sites = {
@@ -77,14 +69,12 @@ const ofSwaggerUi = [
   'select-name'
 ]
 
-const dark = { ...desktop, colorScheme: 'dark' } as const
 const looks = {
   '1,440 px': desktop,
-  '1,440 px in the dark': dark,
   '1,280 px': { viewport: { width: 1280, height: 720 } },
   '1,440 px at 200 %': { viewport: { width: 720, height: 450 } },
-  'a phone': phone
-}
+  'a dark phone': { ...phone, colorScheme: 'dark' }
+} as const
 
 for (const [look, options] of Object.entries(looks)) {
   t.test(`on ${look}, everything fits, and CSS leaves no fault`, async (t) => {
@@ -112,6 +102,10 @@ for (const [look, options] of Object.entries(looks)) {
       .first()
       .click()
     t.same(await violations(page, ofSwaggerUi), [], 'with operations')
+    await fits()
+
+    await page.goto(`${url}/docs/guide`)
+    t.same(await violations(page), [], 'in the guide')
     await fits()
     t.same(faults, [])
   })
@@ -162,11 +156,9 @@ for (const [site, address] of Object.entries(sites)) {
 /** How people arrive: what they follow, and what it opens. */
 const arrivals: Record<string, string | undefined> = {
   '/': undefined,
-  '/docs': undefined,
   '/docs?from=mail': undefined,
   '/docs/?from=mail#/Pets/createPet': 'createPet',
   '/docs#/Pets/createPet': 'createPet',
-  '/docs/#/Pets/createPet': 'createPet',
   '/docs/static/index.html#/Pets/createPet': 'createPet'
 }
 
@@ -223,4 +215,19 @@ t.test('a link on the page opens its operation, as Back does', async (t) => {
   }
   await page.goBack()
   await hasArrived(page, 'createPet')
+})
+
+t.test('a button copies the code of the guide', async (t) => {
+  const { page } = await openDocs(t, url)
+  await page.goto(`${url}/docs/guide`)
+  const buttons = page.getByRole('button', { name: 'Copy' })
+  t.equal(await buttons.count(), await page.locator('pre').count())
+  await buttons.first().click()
+
+  // Pastes it, for which a page needs no permission.
+  await page.goto(`${url}/docs`)
+  await page.locator('.schemes .authorize').click()
+  const field = page.getByLabel('Value')
+  await field.press('Control+V')
+  t.match(await field.inputValue(), `export BASE_URL=${url}/v1`)
 })

@@ -7,6 +7,5 @@ GRANT EXECUTE ON FUNCTION
   raise_missing_property(text), raise_missing_row(text), finite_number(text, text)
 TO :"role";
 
-GRANT SELECT ON stations, trips TO :"role";
+GRANT SELECT ON stations TO :"role";
 GRANT SELECT, INSERT, DELETE ON bookings TO :"role";
-GRANT SELECT, INSERT ON payments TO :"role";
