@@ -2,8 +2,12 @@
 // and its proxy: their metrics raise the alerts. promtool proves all rules. Run
 // by `npm run rules --prefix tools/deploy-check`, which needs prometheus and
 // haproxy.
-import { readFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
 import { request } from 'node:http'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
 import t, { type Test } from 'tap'
 import { apiKeyPrefix } from '../../generated/names.ts'
 import { makeKey } from '../../src/framework/keys/key.ts'
@@ -119,6 +123,32 @@ t.test('a replica stays in use with all its connections', async (t) => {
   for (const one of creates) one.destroy()
   const isServed = async () => (await createProxied()).status === 201
   await until(isServed, 'creates are stored again')
+})
+
+const asRoot = process.getuid?.() === 0 ? {} : { skip: 'mount needs root' }
+
+t.test('on a full disk, lists work, and creates wait', asRoot, async (t) => {
+  const disk = mkdtempSync(path.join(tmpdir(), 'petcat-disk-'))
+  const [row] = await query(databaseUrl, 'SHOW data_directory')
+  const { uid } = statSync(String(row?.['data_directory']))
+  const options = `size=16M,mode=0700,uid=${uid}`
+  execFileSync('mount', ['-t', 'tmpfs', '-o', options, 'none', disk])
+  t.teardown(() => execFileSync('umount', [disk]))
+  await query(databaseUrl, `CREATE TABLESPACE small LOCATION '${disk}'`)
+  await query(databaseUrl, 'ALTER TABLE categories SET TABLESPACE small')
+
+  const filler = path.join(disk, 'filler')
+  await t.rejects(writeFile(filler, Buffer.alloc(16 << 20)), { code: 'ENOSPC' })
+  const isFull = async () => (await create(20)).includes(503)
+  await until(isFull, 'creates fail')
+  const headers = { authorization: `Bearer ${await keys.create('test')}` }
+  t.equal((await fetch(`${url}/v1/categories`, { headers })).status, 200)
+
+  rmSync(filler)
+  const hasRoom = async () => (await create(1)).includes(201)
+  await until(hasRoom, 'creates are stored again')
+  await query(databaseUrl, 'ALTER TABLE categories SET TABLESPACE pg_default')
+  await query(databaseUrl, 'DROP TABLESPACE small')
 })
 
 interface Incident {

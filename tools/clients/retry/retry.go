@@ -34,7 +34,7 @@ func (Retrying) RoundTrip(original *http.Request) (*http.Response, error) {
 			response.Body.Close()
 			response.Body = io.NopCloser(bytes.NewReader(body))
 			status, retryAfter := response.StatusCode, response.Header.Get("Retry-After")
-			isFinal := retryAfter == "" && !slices.Contains([]int{408, 429, 500, 503}, status)
+			isFinal := retryAfter == "" && !slices.Contains([]int{408, 429, 500, 502, 503, 504}, status)
 			if broken == nil && (isFinal || attempt == 8) {
 				return response, nil
 			}

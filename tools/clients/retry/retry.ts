@@ -33,7 +33,7 @@ export async function fetchWithRetries(
 
 /** Whether sending the request again would not help. */
 function isFinal({ status, headers }: Response): boolean {
-  const isTemporary = [408, 429, 500, 503].includes(status)
+  const isTemporary = [408, 429, 500, 502, 503, 504].includes(status)
   return !isTemporary && !headers.has('Retry-After')
 }
 
