@@ -18,9 +18,9 @@ const lifetime = '24 hours 10 minutes'
 const maxDeleted = 500
 
 /**
- * Begins with rows of the time $1: until a vacuum, deleted rows stay in the
- * index, and a statement would read all of them again. One replica deletes at a
- * time, and the others find no row meanwhile.
+ * Begins with rows of the time $1, because deleted rows stay in the index until
+ * a vacuum, and would all be read again. The lock lets one replica delete at a
+ * time; the others find no row meanwhile.
  */
 const deleteExpiredSql = sql`
   DELETE FROM idempotency_keys
@@ -55,7 +55,7 @@ export function removalOfExpiredIdempotencyKeys(database: Database): Task {
 
   async function work(signal: AbortSignal): Promise<void> {
     // An older row may have been committed late, or left by another replica.
-    let from = runs++ % runsPerHour === 0 ? -Infinity : newestDeleted
+    let from = runs % runsPerHour === 0 ? -Infinity : newestDeleted
     let deleted: { time: number }[]
     do {
       deleted = await database.run('writes', statement, [from])
@@ -63,6 +63,7 @@ export function removalOfExpiredIdempotencyKeys(database: Database): Task {
       from = Math.max(from, ...deleted.map(({ time }) => time))
       newestDeleted = Math.max(newestDeleted, from)
     } while (deleted.length === maxDeleted && !signal.aborted)
+    runs++
   }
 
   // The alert counts from the start.

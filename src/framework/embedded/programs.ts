@@ -84,7 +84,7 @@ interface Link {
  *
  * @throws Error when this user may not create them
  */
-function createLinks(folder: string): void {
+export function createLinks(folder: string): void {
   const list = path.join(folder, 'native/pg-symlinks.json')
   const links = JSON.parse(readFileSync(list, 'utf8')) as Link[]
 

@@ -7,8 +7,8 @@ import type { Logger } from 'pino'
 const quietMs = 5000
 
 /**
- * Milliseconds without a failure after which an outage may have ended. Perhaps
- * nothing has used the database since.
+ * Milliseconds without a failure after which an outage counts as ended, even
+ * without a success: perhaps nothing has used the database since.
  */
 const forgetAfterMs = 60_000
 

@@ -44,8 +44,8 @@ const minSharedConnections = 2
 const cancelGraceMs = 1000
 
 // Ends statements of this role that still wait, for a lock or for a standby,
-// after the service has closed their connections. If another replica has a
-// longer DATABASE_TIMEOUT_MS, it may still need some of them.
+// after the service has closed their connections. It also ends those of another
+// replica with a longer DATABASE_TIMEOUT_MS, which gets `outcome_unknown`.
 const terminateAbandonedSql = sql`
   SELECT pg_terminate_backend(pid)
   FROM pg_stat_activity

@@ -175,15 +175,24 @@ async function runFile(
   }
 }
 
-/** The migrations in a folder, in their order. */
-const migrationsIn = (folder: URL): Migration[] =>
-  readdirSync(folder)
-    .filter((file) => /^\d{4}_\w+\.sql$/.test(file))
-    .sort()
-    .map((file) => ({
-      name: file.replace('.sql', ''),
-      hash: hashOf(readFileSync(new URL(file, folder), 'utf8'))
-    }))
+/**
+ * The migrations in a folder, in their order: all its SQL but `grants.sql`.
+ *
+ * @throws Error if one has another name than `0001_words.sql`
+ */
+function migrationsIn(folder: URL): Migration[] {
+  const files = readdirSync(folder).filter(
+    (file) => file.endsWith('.sql') && file !== 'grants.sql'
+  )
+  const other = files.find((file) => !/^\d{4}_\w+\.sql$/.test(file))
+  if (other !== undefined)
+    throw new Error(`the migration ${other} must be called 0001_words.sql`)
+
+  return files.sort().map((file) => ({
+    name: file.replace('.sql', ''),
+    hash: hashOf(readFileSync(new URL(file, folder), 'utf8'))
+  }))
+}
 
 /** A checkout on Windows may have CRLF. */
 const hashOf = (text: string): string =>

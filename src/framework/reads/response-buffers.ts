@@ -26,8 +26,8 @@ export class ResponseBuffers {
   }
 
   /**
-   * Counts a body until the response closes, or its connection. One that is
-   * text is short, and the response to a HEAD does not send it.
+   * Counts a body until the response closes, or its connection. A body that is
+   * text is too short to count, and the response to a HEAD does not send it.
    */
   hold(body: Buffer | string, response: ServerResponse): void {
     const { method, socket } = response.req

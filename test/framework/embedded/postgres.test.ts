@@ -18,6 +18,7 @@ import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { startEmbeddedPostgres } from '../../../src/framework/embedded/postgres.ts'
 import {
+  createLinks,
   embeddedPrograms,
   giveToUnusedUser,
   programEnvironment
@@ -152,31 +153,23 @@ t.test('a disk that is full, or read-only', withMounts, async (t) => {
 /** A folder without data. */
 const noData = '/no/such/folder'
 
-/** The npm package of PostgreSQL. */
-const packageFolder = path.resolve(
-  embeddedPrograms(noData)('postgres').at(-1) ?? '',
-  '../../..'
-)
+t.test('links that npm cannot pack are created, or the fault is named', (t) => {
+  const links = [{ source: 'native/lib/a.1', target: 'native/lib/a' }]
+  const folder = t.testdir({
+    native: { 'pg-symlinks.json': JSON.stringify(links), lib: { 'a.1': 'x' } }
+  })
+  const link = path.join(folder, 'native/lib/a')
+  createLinks(folder)
+  t.equal(readFileSync(link, 'utf8'), 'x')
+  createLinks(folder)
 
-t.test('links that npm cannot pack are created', (t) => {
-  const link = path.join(packageFolder, 'native/lib/libecpg_compat.so')
-  if (existsSync(link)) unlinkSync(link)
-  embeddedPrograms(noData)
-  t.equal(existsSync(link), process.platform === 'linux')
-  t.end()
-})
-
-t.test('a package whose links cannot be created is reported', (t) => {
-  const link = path.join(packageFolder, 'native/lib/libpgtypes.so')
+  // It exists, but leads nowhere.
   unlinkSync(link)
-  // It may exist, but leads nowhere.
   symlinkSync('/no/such/file', link)
-  t.throws(() => embeddedPrograms(noData), {
+  t.throws(() => createLinks(folder), {
     message:
       /^npm has not .*: EEXIST: .*: as the owner of node_modules, run `npm ci/
   })
-  unlinkSync(link)
-  embeddedPrograms(noData)
   t.end()
 })
 
@@ -229,6 +222,12 @@ t.test('initdb runs as a user that has a name', forRoot, (t) => {
   t.ok(runs('setpriv', ...asNumber, ...prefix, 'id', '-un'))
   t.end()
 })
+
+/** The npm package of PostgreSQL. */
+const packageFolder = path.resolve(
+  embeddedPrograms(noData)('postgres').at(-1) ?? '',
+  '../../..'
+)
 
 /** A folder that only root can enter, with the programs of PostgreSQL. */
 function closedFolder(t: Test): string {

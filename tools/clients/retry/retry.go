@@ -22,9 +22,14 @@ func (Retrying) RoundTrip(original *http.Request) (*http.Response, error) {
 	if request.Method == "POST" && request.Header.Get("Idempotency-Key") == "" {
 		request.Header.Set("Idempotency-Key", rand.Text())
 	}
+	var content []byte
+	if original.Body != nil {
+		content, _ = io.ReadAll(original.Body)
+		original.Body.Close()
+	}
 	for attempt := 1; ; attempt++ {
-		if original.GetBody != nil {
-			request.Body, _ = original.GetBody()
+		if original.Body != nil {
+			request.Body = io.NopCloser(bytes.NewReader(content))
 		}
 		wait := 100 * time.Millisecond << attempt
 		response, err := http.DefaultTransport.RoundTrip(request)

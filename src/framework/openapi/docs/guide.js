@@ -1,9 +1,10 @@
 // Names this deployment in code, which a button copies. navigator.clipboard
 // would need HTTPS.
+const address = new URL('..', location).href.slice(0, -1)
 for (const code of document.querySelectorAll('pre')) {
   code.innerHTML = code.innerHTML.replace(
     /(?<=BASE_URL=)https?:\/\/[^/]+/,
-    location.origin
+    address
   )
   const button = document.createElement('button')
   button.textContent = 'Copy'
