@@ -9,7 +9,7 @@
 // - a condition: that of if or ?:, or the left side of && or ||, negated
 // - a bound: < and <= swapped, > and >=; a number that is one more, or twice as
 //   much, if it ends in 0
-// - an order: Math.min and Math.max swapped; sort() or ORDER BY descending
+// - an order: Math.min and Math.max swapped; ORDER BY descending
 // - a removed line: a statement that is a call or an assignment
 //
 // but not in the buckets of metrics, calls of the log, and errors that only
@@ -18,7 +18,7 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
-import path from 'node:path'
+import { dirname } from 'node:path'
 import { argv } from 'node:process'
 import ts from 'typescript'
 
@@ -26,25 +26,8 @@ const seed = 'pet-categories 1.0.0'
 const oneOf = 18
 const leastOfFolder = 3
 
-interface Mutant {
-  file: string
-  /** Of the whole file. */
-  text: string
-}
-
 const git = (...args: string[]) =>
   execFileSync('git', args, { encoding: 'utf8' })
-
-const folderOf = ({ file }: Mutant) => path.dirname(file)
-
-function conditionOf(node: ts.Node): ts.Node | undefined {
-  if (ts.isIfStatement(node)) return node.expression
-  if (ts.isConditionalExpression(node)) return node.condition
-  const isLogical =
-    ts.isBinaryExpression(node) &&
-    /^(&&|\|\|)$/.test(node.operatorToken.getText())
-  return isLogical ? node.left : undefined
-}
 
 /** Each is followed by what replaces it. */
 const opposites = [
@@ -52,14 +35,28 @@ const opposites = [
   ...['Math.min', 'Math.max', 'Math.min']
 ]
 
+const order = /ORDER BY [\w.]+/
+
+function isCondition(node: ts.Node): boolean {
+  const { parent } = node
+  if (ts.isIfStatement(parent)) return parent.expression === node
+  if (ts.isConditionalExpression(parent)) return parent.condition === node
+  return (
+    ts.isBinaryExpression(parent) &&
+    parent.left === node &&
+    /^(&&|\|\|)$/.test(parent.operatorToken.getText())
+  )
+}
+
 /** What replaces a node, if anything. */
 function replacementOf(node: ts.Node): string | undefined {
   const text = node.getText()
+  if (isCondition(node)) return `!(${text})`
   if (ts.isExpressionStatement(node)) return ';'
   if (ts.isNumericLiteral(node) && !ts.isArrayLiteralExpression(node.parent))
-    return /.0$/.test(text) ? `(2 * ${text})` : `(1 + ${text})`
-  if (ts.isToken(node) && /^[`}][^]*ORDER BY \w[^]*[`{]$/.test(text))
-    return text.replace(/ORDER BY [\w.]+/, '$& DESC')
+    return `(${/.0$/.test(text) ? '2 *' : '1 +'} ${text})`
+  if (ts.isToken(node) && order.test(text))
+    return text.replace(order, '$& DESC')
   // A sign in an expression is not a bracket of types.
   const isOperand = !ts.isToken(node) || ts.isBinaryExpression(node.parent)
   return isOperand ? opposites[opposites.indexOf(text) + 1] : undefined
@@ -70,42 +67,40 @@ const isMessage = (node: ts.Node) =>
   /^(new Error|[\w.]*log\??\.\w+)\(/.test(node.getText()) &&
   (ts.isExpressionStatement(node) || ts.isCallLikeExpression(node))
 
-/** Of a node, and of all nodes in it. */
-function* mutantsOf(node: ts.Node): Generator<Mutant> {
+/** The file with each mutation of the node, or of a node in it. */
+function* mutantsOf(node: ts.Node): Generator<string> {
   if (ts.isTypeNode(node) || isMessage(node)) return
-  const { fileName: file, text } = node.getSourceFile()
-  const condition = conditionOf(node)
-  const changes = [
-    [node, replacementOf(node)],
-    [condition, `!(${condition?.getText()})`]
-  ] as const
-  for (const [part, replacement] of changes) {
-    if (part === undefined || replacement === undefined) continue
-    const before = text.slice(0, part.getStart())
-    yield { file, text: before + replacement + text.slice(part.end) }
-  }
+  const { text } = node.getSourceFile()
+  const before = text.slice(0, node.getStart())
+  const replacement = replacementOf(node)
+  if (replacement !== undefined)
+    yield before + replacement + text.slice(node.end)
   for (const child of node.getChildren()) yield* mutantsOf(child)
 }
 
-const files = git('ls-files', 'src/*.ts').trim().split('\n')
-
-const mutants = files.flatMap((file) => {
+function mutantsIn(file: string) {
   const text = readFileSync(file, 'utf8')
-  const { Latest } = ts.ScriptTarget
-  return [...mutantsOf(ts.createSourceFile(file, text, Latest, true))]
-})
+  const tree = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true)
+  return tree
+    .getChildren()
+    .flatMap((node) => [...mutantsOf(node)])
+    .map((mutant) => ({ file, text: mutant }))
+}
 
-const chanceOf = ({ file, text }: Mutant) =>
+const chanceOf = ({ file, text }: { file: string; text: string }) =>
   createHash('sha256')
     .update(seed + file + text)
     .digest('hex')
 
-const sample = [...new Set(mutants.map(folderOf))].flatMap((folder) => {
-  const ofFolder = mutants.filter((mutant) => folderOf(mutant) === folder)
-  const share = Math.ceil(ofFolder.length / oneOf)
-  return ofFolder
+const files = git('ls-files', 'src/*.ts').trim().split('\n')
+
+const sample = [...new Set(files.map(dirname))].flatMap((folder) => {
+  const mutants = files
+    .filter((file) => dirname(file) === folder)
+    .flatMap(mutantsIn)
     .sort((a, b) => chanceOf(a).localeCompare(chanceOf(b)))
-    .slice(0, Math.max(leastOfFolder, share))
+  const share = Math.ceil(mutants.length / oneOf)
+  return mutants.slice(0, Math.max(leastOfFolder, share))
 })
 
 const test = 'timeout 900 npm test -- --disable-coverage --bail >/dev/null'
