@@ -227,7 +227,8 @@ t.test(
     ])
     for (const code of ['ERR_HTTP_REQUEST_TIMEOUT', 'HPE_HEADER_OVERFLOW'])
       responses.push(errorResponse({ code }))
-    t.throws(notImplemented, new Error('This operation is not implemented yet'))
+    const body = { code: 'not_implemented', status: 501 }
+    t.throws(notImplemented, Object.assign(new Error(), { body }))
 
     const schema = document.components?.schemas?.['Error']
     const rows = JSON.stringify(schema).matchAll(/\| (\d+) +\| (\w+)(\*?) /g)
