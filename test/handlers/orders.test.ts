@@ -1,11 +1,12 @@
 import t from 'tap'
-import { begin, lockAwaited, query } from '../support/database.ts'
+import { query } from '../support/database.ts'
 import {
   createDocumentedRole,
   documentedSql
 } from '../support/documented-sql.ts'
 import { get, remove } from '../support/requests.ts'
 import { startService } from '../support/service.ts'
+import { until } from '../support/until.ts'
 
 const service = await startService(t)
 const { databaseUrl } = service
@@ -79,16 +80,36 @@ const changes = [
   { change: 'UPDATE orders SET quantity = 2', status: 204 }
 ]
 
+/**
+ * Ends when another session waits for a lock. The service waits only 250 ms for
+ * it, which a commit of this process could miss.
+ */
+const untilAwaited = `
+  DO $$ BEGIN
+    LOOP
+      PERFORM pg_stat_clear_snapshot(), pg_sleep(0.01);
+      EXIT WHEN EXISTS (
+        SELECT FROM pg_stat_activity
+        WHERE wait_event_type = 'Lock' AND datname = current_database()
+      );
+    END LOOP;
+  END $$`
+
 for (const { change, status } of changes) {
   t.test(
     `a cancellation that waits for "${change}" is ${status}`,
     async (t) => {
       await order('NULL', false)
-      const { commit } = await begin(t, databaseUrl, change)
-      const response = cancel(1)
-      await lockAwaited(databaseUrl)
-      await commit()
-      t.equal((await response).statusCode, status)
+      const committed = run(`${change}; ${untilAwaited}`)
+      const sleeping = () =>
+        run(
+          `SELECT FROM pg_stat_activity
+           WHERE wait_event = 'PgSleep' AND datname = current_database()`
+        )
+      await until(async () => (await sleeping()).length > 0, 'it is locked')
+
+      t.equal((await cancel(1)).statusCode, status)
+      await committed
     }
   )
 }
