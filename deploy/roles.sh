@@ -5,7 +5,8 @@
 # service runs. One reads statistics, for monitoring. Runs on a new volume, and by
 # hand after a password has changed.
 #   roles.sh [end]   end: nobody can log in any more as the role that was in turn before
-#   PSQL     how to run psql as a superuser
+#   PSQL     how to run psql as a superuser of your own PostgreSQL, whose password
+#            stays as it is
 #   SECRETS  the folder of the secrets
 set -eu
 secrets=${SECRETS:-/run/secrets}
@@ -17,6 +18,8 @@ login() { sed -E "s|^[^:]+://([^:]+):([^@]+)@.*|\\$1|" "$secrets/$2"; }
 quoted() { sed "s/[\\\\']/\\\\&/g"; }
 
 superuser=$(quoted <"$secrets/postgres_password")
+change_superuser="ALTER ROLE postgres PASSWORD :'superuser';"
+[ -z "${PSQL:-}" ] || change_superuser=
 monitor=$(quoted <"$secrets/monitor_password")
 owner=$(login 2 owner_database_url | quoted)
 role=$(login 1 database_url)
@@ -33,7 +36,7 @@ SET client_min_messages = warning;
 SELECT format('CREATE ROLE %I LOGIN', role)
   FROM unnest(ARRAY['pet_categories_owner', 'pet_categories', 'pet_categories_2', 'pet_categories_monitor']) AS role
   WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = role) \gexec
-ALTER ROLE postgres PASSWORD :'superuser';
+$change_superuser
 ALTER ROLE pet_categories_owner PASSWORD :'owner';
 ALTER ROLE :"role" PASSWORD :'service';
 ALTER ROLE pet_categories_monitor PASSWORD :'monitor';

@@ -287,7 +287,7 @@ export interface components {
          *     | 500 | internal_error | A fault of the service |
          *     | 501 | not_implemented* | Neither the proxy nor the service knows the method |
          *     | 503 | unavailable | The service cannot run the request now; it had no effect |
-         *     | 503 | outcome_unknown | The request may have had an effect |
+         *     | 503 | outcome_unknown | The request may have had an effect; a proxy can send it for any operation |
          *     | 507 | list_too_long | The list is larger than the deployment can send |
          */
         Error: {

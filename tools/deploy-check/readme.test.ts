@@ -111,6 +111,9 @@ t.test('no program gets a secret of deploy/ as an argument', (t) => {
       'psql gets it from stdin'
     )
   }
+  const sent = (variables: string) =>
+    script(`${variables} deploy/roles.sh`).includes('ALTER ROLE postgres')
+  t.same([sent(''), sent('PSQL=psql')], [true, false], 'whose superuser it is')
   const firstKey = script('cat secrets/first_api_key').trim()
   t.ok(isWellFormedKey(apiKeyPrefix, firstKey))
   const given = readFileSync(path.join(folder, 'arguments'), 'utf8')

@@ -71,7 +71,7 @@ function addChanges(program: Command, run: Run): void {
     .option(
       '--overlap <duration>',
       'how long the old key still works; 0s ends it within a second',
-      duration,
+      (text) => (text === '0s' ? text : duration(text)),
       '24h'
     )
     .option(
@@ -110,6 +110,6 @@ function addList(program: Command, run: Run): void {
 
 /** Checks a duration such as 30m, 24h or 90d. */
 function duration(text: string): string {
-  if (/^(0s|[1-9]\d{0,5}[smhd])$/.test(text)) return text
+  if (/^[1-9]\d{0,5}[smhd]$/.test(text)) return text
   throw new InvalidArgumentError('Write it as 30m, 24h or 90d.')
 }

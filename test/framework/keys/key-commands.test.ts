@@ -182,6 +182,7 @@ const seeList = 'see: keys list'
 /** Commands that change nothing, while key 1 is replaced and 2 is revoked. */
 const mistakes = {
   'create --name x --expires 90': 'Write it as 30m, 24h or 90d.',
+  'rotate 1 --expires 0s': 'Write it as 30m, 24h or 90d.',
   'create --name x --scope pets:fly': 'pets:read, pets:write',
   'rotate 1': seeList,
   'rotate 2': seeList,

@@ -46,12 +46,15 @@ func (Retrying) RoundTrip(original *http.Request) (*http.Response, error) {
 			seconds, _ := strconv.Atoi(retryAfter)
 			wait, err = max(wait, time.Duration(seconds)*time.Second), broken
 		}
+		if attempt == 8 {
+			return nil, err
+		}
 		cancelled := request.Context()
 		select {
 		case <-time.After(wait + mathrand.N(wait/2)):
 		case <-cancelled.Done():
 		}
-		if attempt == 8 || cancelled.Err() != nil {
+		if cancelled.Err() != nil {
 			return nil, errors.Join(err, cancelled.Err())
 		}
 	}

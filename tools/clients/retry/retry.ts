@@ -42,6 +42,7 @@ function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const end = () => {
       clearTimeout(timer)
+      signal.removeEventListener('abort', end)
       resolve()
     }
     const timer = setTimeout(end, milliseconds)
