@@ -197,9 +197,9 @@ t.test('a response that is cut off is aborted', async (t) => {
   t.match(lines, [{ operation: 'listNotes', status: 200, code: 'aborted' }])
 })
 
-/** The fields of the first table in docs/logs.md. */
+/** The fields that docs/logs.md lists. */
 const documentedFields = () =>
-  [...readFileSync('docs/logs.md', 'utf8').matchAll(/^\| `(\w+)` /gm)].map(
+  [...readFileSync('docs/logs.md', 'utf8').matchAll(/^- `(\w+)`: /gm)].map(
     ([, field]) => field
   )
 
