@@ -1,4 +1,3 @@
-import { fstatSync, readSync, statSync } from 'node:fs'
 import { type Config, loadConfig } from '../framework/config.ts'
 import { exitOnError } from '../framework/exit-on-error.ts'
 import { createLogger } from '../framework/log.ts'
@@ -24,20 +23,6 @@ const failWithoutOutput = ({ message }: Error) =>
   )
 
 /**
- * Whether the shell has closed stdout (`>&-`). Node.js then opens /dev/null
- * instead, also for reading, and what is written is lost without an error.
- */
-function isClosed(fd: number): boolean {
-  if (fstatSync(fd).rdev !== statSync('/dev/null').rdev) return false
-  try {
-    readSync(fd, Buffer.alloc(1))
-    return true
-  } catch {
-    return false
-  }
-}
-
-/**
  * Runs a command on the configured database, and prints the text that it
  * returns, or a table of rows. Tries again if the process whose embedded
  * PostgreSQL it shares is about to end.
@@ -48,8 +33,6 @@ export async function withDatabase(
   command: (opened: OpenedDatabase, config: Config) => Promise<Printed>,
   logLevel?: string
 ): Promise<void> {
-  if (isClosed(process.stdout.fd))
-    throw new Error('stdout is closed: the output would be lost')
   process.stdout.once('error', failWithoutOutput)
   const config = loadConfig(process.env)
   const level = logLevel ?? config.LOG_LEVEL

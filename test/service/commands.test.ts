@@ -116,19 +116,12 @@ t.test('a command whose output is lost fails', async (t) => {
   const keys = await query(DATABASE_URL, 'SELECT name FROM api_keys')
   t.same(keys, [{ name: 'x' }])
 
-  // For a closed stdout, `>&-`, Node.js opens /dev/null to read and write.
-  for (const [file, flags, expected] of [
-    ['/dev/full', 'a', 1],
-    ['/dev/null', 'r+', 1],
-    ['/dev/null', 'w', 0]
-  ] as const) {
-    const descriptor = openSync(file, flags)
-    t.teardown(() => closeSync(descriptor))
-    const env = { DATABASE_URL, ...notesEnvironment }
-    const command = [...script('src/commands/keys.ts'), 'list']
-    const { code } = await call(t, command, { env, file: descriptor })
-    t.equal(code, expected, `${file}, ${flags}, also of its error`)
-  }
+  const file = openSync('/dev/full', 'a')
+  t.teardown(() => closeSync(file))
+  const env = { DATABASE_URL, ...notesEnvironment }
+  const command = [...script('src/commands/keys.ts'), 'list']
+  const { code } = await call(t, command, { env, file })
+  t.equal(code, 1, 'also if its error is lost')
 })
 
 t.test('a command waits for a server that starts or shuts down', async (t) => {

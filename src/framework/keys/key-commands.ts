@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs'
+import { fstatSync, readSync, statSync, writeFileSync } from 'node:fs'
 import { Command, InvalidArgumentError, Option } from 'commander'
 import type { ApiKeyStore, PrintedRow } from './store.ts'
 
@@ -53,9 +53,10 @@ function addCreate(program: Command, run: Run, knownScopes: string[]): void {
         'what it may do (default: everything)'
       ).choices(knownScopes)
     )
-    .action(({ name, expires: lifetime, scope: scopes }: Options) =>
-      run((store) => store.create(name, { lifetime, scopes }))
-    )
+    .action(({ name, expires: lifetime, scope: scopes }: Options) => {
+      requireOutput()
+      return run((store) => store.create(name, { lifetime, scopes }))
+    })
 }
 
 function addChanges(program: Command, run: Run): void {
@@ -79,9 +80,10 @@ function addChanges(program: Command, run: Run): void {
       'the lifetime of the new key (default: as for the old one)',
       duration
     )
-    .action((idOrShownPart: string, { overlap, expires }: Options) =>
-      run((store) => store.rotate(idOrShownPart, overlap, expires))
-    )
+    .action((idOrShownPart: string, { overlap, expires }: Options) => {
+      requireOutput()
+      return run((store) => store.rotate(idOrShownPart, overlap, expires))
+    })
 
   program
     .command('revoke')
@@ -106,6 +108,23 @@ function addList(program: Command, run: Run): void {
         return json ? JSON.stringify(rows, null, 2) : rows
       })
     )
+}
+
+/**
+ * Node.js opens /dev/null in place of a stdout that the shell has closed
+ * (`>&-`), to write and to read: a new key would be lost without an error.
+ *
+ * @throws Error if stdout is closed
+ */
+function requireOutput(): void {
+  const { fd } = process.stdout
+  if (fstatSync(fd).rdev !== statSync('/dev/null').rdev) return
+  try {
+    readSync(fd, Buffer.alloc(1))
+  } catch {
+    return // It was opened to write only, by `>/dev/null`.
+  }
+  throw new Error('stdout is closed: the new key would be lost')
 }
 
 /** Checks a duration such as 30m, 24h or 90d. */

@@ -232,6 +232,23 @@ t.test('of concurrent rotations of one key, one succeeds', async (t) => {
   t.equal((await rows()).length, 2)
 })
 
+t.test('no key is created if the shell has closed stdout', async (t) => {
+  const { call, rows } = await start(t)
+  // What Node.js opens instead, and what `>/dev/null` opens.
+  const closed = openSync('/dev/null', 'r+')
+  const unwanted = openSync('/dev/null', 'w')
+  const message = 'stdout is closed: the new key would be lost'
+
+  t.intercept(process.stdout, 'fd', { value: closed })
+  await t.rejects(call('create --name x'), { message })
+  await t.rejects(call('rotate 1'), { message })
+  t.equal((await rows()).length, 1)
+
+  t.intercept(process.stdout, 'fd', { value: unwanted })
+  await call('create --name x')
+  t.equal((await rows()).length, 2)
+})
+
 t.test('the help of a command is written', async (t) => {
   const { call } = await start(t)
   const file = path.join(t.testdir(), 'help')
