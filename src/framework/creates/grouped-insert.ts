@@ -49,10 +49,10 @@ type Attempt<Schema> =
  * service adds no delay. If a row makes its group fail, each row of the group
  * runs alone, while the next groups go on.
  *
- * A row waits while another transaction is in the way. A row with an
- * Idempotency-Key is rejected only when another attempt, after the rejection,
- * has found no record of its key: another replica may have stored the same row
- * meanwhile, and so caused the rejection.
+ * A row waits while another transaction is in the way. If a row with an
+ * Idempotency-Key is rejected, it is tried once more, because another replica
+ * may have stored the same row meanwhile, and so caused the rejection: then the
+ * next attempt finds its record.
  *
  * @returns a function that inserts one row. It resolves with 'blocked' or
  *   'in_use' if the row needs another attempt that cannot begin within

@@ -47,8 +47,8 @@ export interface CreateDefinition<Body, Params, Status, Schema> {
     invalid: (request: CreateRequest<Body, Params>) => Error
   }
   /**
-   * The responses to violated constraints, by their names. Requests of the
-   * same statement run again after a violation, which `precheck` avoids.
+   * The responses to violated constraints, by their names. A violation makes
+   * the other rows of its statement run again; a `precheck` avoids that.
    */
   errorsByConstraint?: Record<
     string,

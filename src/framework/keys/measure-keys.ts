@@ -3,8 +3,8 @@ import { sql } from '../postgres/sql.ts'
 
 /**
  * An API key that was replaced counts only if it was used more than an hour
- * after that: its client has yet to change to the successor. Without a
- * successor, `greatest` ignores its NULL.
+ * later, because its client has yet to change to the successor. For a key that
+ * was not replaced, `greatest` ignores the NULL.
  */
 const nextExpirySql = sql`
   SELECT extract(epoch FROM min(used.expires_at) - now())::float8 AS seconds

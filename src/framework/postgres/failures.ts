@@ -1,11 +1,10 @@
 import pg from 'pg'
 
 /**
- * The kinds of errors, by SQLSTATEs, and by their classes: the first two
- * characters. An SQLSTATE that is listed has its own kind, whatever its class.
- * One that is not, and whose class is not, is `permanent`: the statement had no
- * effect, and would fail again. The severity says nothing, because lc_messages
- * translates it.
+ * The kinds of errors, by SQLSTATE, or else by the class of the SQLSTATE: its
+ * first two characters. If neither is listed, the error is `permanent`: the
+ * statement had no effect, and would fail again. The severity cannot be used,
+ * because lc_messages translates it.
  *
  * | kind      | caller gets       | connection | rows of a failed group |
  * |-----------|-------------------|------------|------------------------|
