@@ -31,7 +31,7 @@ export const badRequest = (message: string) =>
 export const notFound = (thing: string, id: bigint | string) =>
   new HttpError(404, 'not_found', `There is no ${thing} with the id ${id}`)
 
-/** For a 503 after which the same request may succeed. */
+/** For a response after which the same request may succeed. */
 export const retryLater = { 'retry-after': '1' }
 
 /** 503 without an effect. */

@@ -4,11 +4,13 @@ import { messageOf } from './message-of.ts'
 /** Milliseconds between two attempts. */
 const intervalMs = 1000
 
+const attemptsInAMinute = 60_000 / intervalMs
+
 /** Milliseconds after which a wait is reported. */
 const longWaitMs = 10_000
 
 interface Options {
-  /** Called with each failure, unless its message is that of the last one. */
+  /** Called with each failure: with the same message, once a minute. */
   report: (error: unknown) => void
   /** Whether another attempt may succeed: by default, always. */
   isTemporary?: (error: unknown) => boolean
@@ -35,7 +37,8 @@ export async function retry<Result>(
       if (!isTemporary(error)) throw error
 
       const message = messageOf(error)
-      if (message !== lastMessage) report(error)
+      if (message !== lastMessage || attempts % attemptsInAMinute === 0)
+        report(error)
       lastMessage = message
     }
     await sleep(intervalMs)

@@ -20,6 +20,21 @@ t.test('each new reason is reported once', async (t) => {
   t.same(reports, ['Error: busy', 'Error: gone'])
 })
 
+t.test('a reason that stays is reported every minute', async (t) => {
+  const module = await t.mockImport<
+    typeof import('../../src/framework/retry.ts')
+  >('../../src/framework/retry.ts', {
+    'node:timers/promises': { setTimeout: () => Promise.resolve() }
+  })
+  let attempts = 0
+  let reports = 0
+  const attempt = () =>
+    ++attempts > 120 ? Promise.resolve() : Promise.reject(new Error('busy'))
+
+  await module.retry(attempt, { report: () => reports++ })
+  t.equal(reports, 3)
+})
+
 t.test('an error that cannot pass ends it', async (t) => {
   await t.rejects(
     retry(() => Promise.reject(new Error('wrong')), {
