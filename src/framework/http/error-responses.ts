@@ -19,11 +19,12 @@ declare module 'fastify' {
   }
 }
 
-/** The codes of 500 and 503. */
+/** The codes of failures that the alerts count. */
 export const serverErrorCodes = [
   'internal_error',
   'unavailable',
-  'outcome_unknown'
+  'outcome_unknown',
+  'list_too_long'
 ]
 
 const internalError = new HttpError(

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import { onceAMinute } from '../once-a-minute.ts'
 
 /**
  * Milliseconds without a failure before a success ends an outage: during an
@@ -12,9 +13,6 @@ const quietMs = 5000
  */
 const forgetAfterMs = 60_000
 
-/** Milliseconds between two lines of the log about one outage. */
-const lineIntervalMs = 60_000
-
 /** The availability of the database for one use. */
 export type Availability = ReturnType<typeof trackAvailability>
 
@@ -25,7 +23,11 @@ export type Availability = ReturnType<typeof trackAvailability>
 export function trackAvailability(use: string, log: Logger) {
   /** The time of the last failure of the outage, if there is one. */
   let lastFailure: number | undefined
-  let lastLine = -Infinity
+  const outageLog = () =>
+    onceAMinute((cause: unknown, message: string) =>
+      log.error({ err: cause }, message)
+    )
+  let logOutage = outageLog()
   const sinceFailure = () => performance.now() - (lastFailure ?? -Infinity)
 
   return {
@@ -46,16 +48,13 @@ export function trackAvailability(use: string, log: Logger) {
      */
     failed(cause: unknown, hint: string) {
       lastFailure = performance.now()
-      if (lastFailure - lastLine < lineIntervalMs) return
-      lastLine = lastFailure
-      const message = `the database is unavailable for ${use}${hint}`
-      log.error({ err: cause }, message)
+      logOutage(cause, `the database is unavailable for ${use}${hint}`)
     },
 
     succeeded() {
       if (lastFailure === undefined || sinceFailure() < quietMs) return
       lastFailure = undefined
-      lastLine = -Infinity
+      logOutage = outageLog()
       log.info(`the database is available again for ${use}`)
     }
   }

@@ -122,8 +122,8 @@ export class Unavailable extends Error {
 
 /**
  * It is not known whether a write took effect, or whether it will survive a
- * failover. The service never sends it again. The client may do so if the
- * request had an Idempotency-Key.
+ * failover. The service never sends it again. The response says whether the
+ * client may.
  */
 export class OutcomeUnknown extends Error {
   readonly code = 'outcome_unknown'

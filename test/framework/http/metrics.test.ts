@@ -56,6 +56,7 @@ const counts = {
   'http_errors_total{operation="listNotes",code="internal_error"}': 1,
   'http_errors_total{operation="listNotes",code="unavailable"}': 0,
   'http_errors_total{operation="none",code="outcome_unknown"}': 0,
+  'http_errors_total{operation="none",code="list_too_long"}': 0,
   'rate_limited_total{limit="key"}': 1,
   'rate_limited_total{limit="rejected"}': 1,
   'auth_failures_total{reason="unknown"}': 2,
