@@ -1,5 +1,5 @@
 // Changes src/ in 60 places, one at a time, to see whether `npm test` fails.
-// It runs in a worktree of its own, because it writes its changes to src/:
+// It runs in a separate worktree, because it writes its changes to src/:
 //
 //   node --import tsx tools/mutation.ts [FIRST LAST]
 //
