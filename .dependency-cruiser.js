@@ -38,17 +38,6 @@ export default {
       { path: '^src/', pathNot: '^src/framework/embedded/' },
       { path: '^src/framework/embedded/', ...loaded }
     ),
-    // A service without traces does not load the SDK.
-    forbid(
-      'opentelemetry-sdk-for-tracing-only',
-      { path: '^src/', pathNot: '^src/framework/tracing' },
-      { path: '@opentelemetry/(?!api)' }
-    ),
-    forbid(
-      'tracing-only-when-it-is-on',
-      { path: '^src/', pathNot: '^src/framework/tracing' },
-      { path: '^src/framework/tracing[.]ts', ...loaded }
-    ),
     forbid(
       'handlers-without-fastify',
       { path: '^src/handlers/' },

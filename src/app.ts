@@ -44,15 +44,6 @@ export async function buildApp({
   // Connections, the default headers, errors and the access log.
   const app = createFastify(config, metrics, log)
 
-  // The SDK of OpenTelemetry takes 16 MB of memory.
-  if (config.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined) {
-    const { tracing } = await import('./framework/tracing.ts')
-    await app.register(tracing, {
-      name: names.service,
-      version: apiDocument.document.info.version
-    })
-  }
-
   const { METRICS_PORT: port } = config
   if (port !== undefined)
     await app.register(metricsEndpoint, { config, port, apiDocument })

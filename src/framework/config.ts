@@ -23,17 +23,6 @@ export type Config = Omit<Values, Optional> & Partial<Pick<Values, Optional>>
 
 type Texts = NodeJS.Dict<string>
 
-/**
- * With less, OpenTelemetry's SDK exports empty batches forever; a longer time
- * would end after a millisecond.
- */
-const batching: Variable = {
-  type: 'integer',
-  minimum: 1,
-  maximum: 2_147_483_647,
-  description: "See the documentation of OpenTelemetry's SDK"
-}
-
 const isHopCount = (text: string) => /^(0|[1-9]\d{0,2})$/.test(text)
 
 const validate = new Ajv({
@@ -45,11 +34,7 @@ const validate = new Ajv({
     proxies: (text) => isHopCount(text) || text.split(/, */).every(isNetwork),
     origins: (text) => text === originsIn(text)
   }
-}).compile<Config>({
-  type: 'object',
-  properties: variables,
-  patternProperties: { '^OTEL_BSP_': batching }
-})
+}).compile<Config>({ type: 'object', properties: variables })
 
 /**
  * A line of `.env`: NAME=value, perhaps with `export` and a comment. Dialects
@@ -61,18 +46,16 @@ const linePattern =
 
 /**
  * Reads the configuration from the environment, then the file, then the
- * defaults. An empty variable counts as unset. The file may be missing. Its
- * variables of OpenTelemetry are added to the environment, where the SDK reads
- * them. Reports other unknown names in the file.
+ * defaults. An empty variable counts as unset. The file may be missing. Reports
+ * unknown names in the file.
  *
  * @throws Error with a line for each mistake, which names the variable and its
  *   rule, without values that may be secret
  */
 export function loadConfig(environment: Texts, file = '.env'): Config {
   const fromFile = existsSync(file) ? parseFile(readText(file, file), file) : {}
-  for (const [name, text] of Object.entries(fromFile)) {
-    if (name.startsWith('OTEL_')) environment[name] ||= text
-    else if (!(name in variables))
+  for (const name of Object.keys(fromFile)) {
+    if (!(name in variables))
       console.error(`${file}: ignoring ${name}: no variable has this name`)
   }
 
@@ -80,7 +63,6 @@ export function loadConfig(environment: Texts, file = '.env'): Config {
     .flatMap(Object.entries<string | undefined>)
     .filter(([, text]) => text !== '')
   const texts = withDatabaseUrl(Object.fromEntries(entries))
-  if (hasTracesOff(texts)) delete texts['OTEL_EXPORTER_OTLP_ENDPOINT']
   const values = Object.fromEntries(
     Object.entries(texts).map(([name, text = '']) => [
       name,
@@ -113,12 +95,6 @@ function parseFile(text: string, file: string): Texts {
 
   return texts
 }
-
-/** @see https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/ */
-const hasTracesOff = (texts: Texts): boolean =>
-  // The SDK removes white space, too.
-  texts['OTEL_SDK_DISABLED']?.trim().toLowerCase() === 'true' ||
-  texts['OTEL_TRACES_EXPORTER']?.trim() === 'none'
 
 /** The value of an integer or boolean that is written as documented. */
 function valueOf(name: string, text: string): unknown {

@@ -2,7 +2,7 @@
 // docs/configuration.md from it.
 //
 // A name says its unit: _MS is milliseconds, _BYTES bytes.
-// A limit starts with MAX_. OTEL_ are the names of OpenTelemetry.
+// A limit starts with MAX_.
 
 /** A variable, as a JSON Schema of its value. */
 export interface Variable {
@@ -117,15 +117,6 @@ export const commonVariables = {
     description:
       'Port of /metrics for Prometheus, without an API key. ' +
       'If unset, metrics are off.'
-  },
-
-  OTEL_EXPORTER_OTLP_ENDPOINT: {
-    type: 'string',
-    description:
-      'URL of an OpenTelemetry collector, such as http://127.0.0.1:4318: ' +
-      'OTLP over HTTP, in JSON. If unset, traces are off. ' +
-      'The other variables of the SDK may be set, too: see traces.md.',
-    pattern: '^https?://\\S+$'
   },
 
   MAX_REQUESTS_PER_MINUTE: {

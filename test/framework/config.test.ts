@@ -72,12 +72,6 @@ const wrongValues: Record<string, string[]> = {
   ],
   'DATABASE_URL_FILE must be a readable file in UTF-8: ENOENT: ': ['/none/url'],
   'DATA_DIR must match pattern ': ['~/x', '$HOME/x', ' ', 'x ', '"x"', "'x'"],
-  'OTEL_EXPORTER_OTLP_ENDPOINT must match pattern ': [
-    '127.0.0.1:4318',
-    'http://127.0.0.1:4318 '
-  ],
-  'OTEL_BSP_MAX_EXPORT_BATCH_SIZE must be ': ['0', '-1', 'x', '1.5'],
-  'OTEL_BSP_SCHEDULE_DELAY must be <= 2147483647: ': ['2147483648'],
   'TRUST_PROXY must match format "proxies": ': [
     ...['true', '10.0.0.0/8/8', '10.0.0.0/', '10.1', '10.0.0.256', '999.1.1.1'],
     ...['10.0.0.0/99', '10.0.0.0/0', '::1/x', '1.2.3.4,', '-1', '1000', '01'],
@@ -228,21 +222,7 @@ DATABASE_SERVICE_ROLE=my role `,
   'several origins': {
     env: { CORS_ORIGINS: origins },
     config: { CORS_ORIGINS: origins }
-  },
-  ...Object.fromEntries(
-    [
-      { OTEL_SDK_DISABLED: 'true' },
-      { OTEL_SDK_DISABLED: ' True' },
-      { OTEL_TRACES_EXPORTER: 'none' },
-      { OTEL_TRACES_EXPORTER: 'none ' }
-    ].map((off) => [
-      `${JSON.stringify(off)} turns traces off`,
-      {
-        env: { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9', ...off },
-        config: { OTEL_EXPORTER_OTLP_ENDPOINT: undefined }
-      }
-    ])
-  )
+  }
 }
 
 for (const [title, { config, ...settings }] of Object.entries(readings)) {
@@ -252,14 +232,6 @@ for (const [title, { config, ...settings }] of Object.entries(readings)) {
     t.end()
   })
 }
-
-t.test('.env may set the variables of OpenTelemetry', (t) => {
-  const env = { OTEL_SERVICE_NAME: 'x', OTEL_TRACES_SAMPLER: '' }
-  const envFile = 'OTEL_SERVICE_NAME=y\nOTEL_TRACES_SAMPLER=always_off'
-  t.equal(readingSays(t, { env, envFile }), '')
-  t.same(env, { OTEL_SERVICE_NAME: 'x', OTEL_TRACES_SAMPLER: 'always_off' })
-  t.end()
-})
 
 t.test('DATABASE_URL may come from a file of its own', (t) => {
   const DATABASE_URL_FILE = path.join(t.testdir({ url: `${at}\n` }), 'url')
