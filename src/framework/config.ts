@@ -31,6 +31,8 @@ const validate = new Ajv({
   useDefaults: true,
   verbose: true,
   formats: {
+    postgres: (text) =>
+      /^postgres(ql)?:\/\/[^\s#{}]+$/.test(text) && URL.canParse(text),
     proxies: (text) => isHopCount(text) || text.split(/, */).every(isNetwork),
     origins: (text) => text === originsIn(text)
   }

@@ -12,7 +12,6 @@ import {
   pendingMigrationsFinder,
   requireMigrations
 } from './postgres/migrate.ts'
-import { unusableDatabase } from './postgres/unusable-database.ts'
 import { reportWait, retry } from './retry.ts'
 
 /**
@@ -107,14 +106,17 @@ async function databaseServer(
   return startEmbeddedPostgres(DATA_DIR, log, mayShare)
 }
 
-/** Runs a function whose error becomes one that says what to do. */
+/** Runs a function whose error becomes one that names what to correct. */
 async function orUnusable<Result>(
   run: () => Result | Promise<Result>
 ): Promise<Result> {
   try {
     return await run()
-  } catch (error) {
-    throw unusableDatabase(error)
+  } catch (cause) {
+    throw new Error(
+      `the database, or DATABASE_URL, cannot be used: ${messageOf(cause)}`,
+      { cause }
+    )
   }
 }
 

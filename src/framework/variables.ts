@@ -50,9 +50,9 @@ export const commonVariables = {
   DATABASE_URL: {
     type: 'string',
     description:
-      'URL of PostgreSQL 15 to 18 (UTF-8), percent-encoded. ' +
+      'URL of one PostgreSQL 15 to 18 (UTF-8), percent-encoded. ' +
       'If unset, the embedded one runs.',
-    pattern: '^postgres(ql)?://[^\\s#{}]+$'
+    format: 'postgres'
   },
 
   DATABASE_URL_FILE: {

@@ -62,13 +62,15 @@ const wrongValues: Record<string, string[]> = {
   'PORT must be <= 65535: ': ['70000'],
   'MIGRATE_ON_START must be boolean: ': ['TRUE', ' true', 'yes', '1', '"true"'],
   'LOG_LEVEL must be equal to one of ': ['INFO', 'info ', '30'],
-  'DATABASE_URL must match pattern ': [
+  'DATABASE_URL must match format "postgres": ': [
     'mysql://user:secret@host/db',
     `"${at}"`,
     `${at} `,
     'postgres://user:#secret@host/db',
     'postgres://${USER}:${PASSWORD}@host/db',
-    'postgres://user:secret word@host/db'
+    'postgres://user:secret word@host/db',
+    'postgres://user:se/cret@host/db',
+    'postgres://user:secret@a:5432,b:5432/db'
   ],
   'DATABASE_URL_FILE must be a readable file in UTF-8: ENOENT: ': ['/none/url'],
   'DATA_DIR must match pattern ': ['~/x', '$HOME/x', ' ', 'x ', '"x"', "'x'"],
@@ -146,7 +148,7 @@ const mistakes: [says: string, Settings][] = [
     { env: { DATABASE_URL: at, DATABASE_URL_FILE: 'b' } }
   ],
   [
-    'DATABASE_URL must match pattern ',
+    'DATABASE_URL must match format "postgres": ',
     { env: { DATABASE_URL_FILE: '/dev/null' } }
   ]
 ]

@@ -160,7 +160,7 @@ t.test(
     t.match(await withMigratedDatabase(t, 'keys list', { env }), {
       code: 1,
       output: new RegExp(
-        `^notes: the database cannot be used: ${reason.source}\n$`
+        `^notes: the database, or DATABASE_URL, cannot be used: ${reason.source}\n$`
       )
     })
     t.equal(

@@ -53,77 +53,61 @@ const DATABASE_URL = await createDatabase(t)
 
 /** What is said of a DATABASE_URL, after `postgres://`. */
 const urls: [title: string, url: string, says: Says][] = [
-  [
-    'the password has a /',
-    'user:se/cret@host/db',
-    'in DATABASE_URL, percent-encode special characters of the password'
-  ],
-  [
-    'the password has a %',
-    'user:secret%ff@host/db',
-    /^URI malformed: in DATABASE_URL, percent-encode/
-  ],
+  ['the password has a %', 'user:secret%ff@host/db', 'URI malformed'],
   [
     'a certificate is missing',
     'user:secret@host/db?sslmode=verify-full&sslrootcert=/none.pem',
-    "'/none.pem': correct sslmode, sslrootcert, sslcert or sslkey"
+    "'/none.pem'"
   ],
-  [
-    'the port is wrong',
-    'user:secret@127.0.0.1:1/x',
-    /ECONNREFUSED .* correct the host or port in .*, or start PostgreSQL there$/
-  ],
+  ['the port is wrong', 'user:secret@127.0.0.1:1/x', 'ECONNREFUSED'],
   [
     'the server is not PostgreSQL',
     `user:secret@127.0.0.1:${otherPort}/x`,
-    /^Connection terminated unexpectedly: correct the host or port/
+    'Connection terminated unexpectedly'
   ],
-  [
-    'the host is wrong',
-    'user:secret@db.invalid/x',
-    /^getaddrinfo E\w+ db\.invalid: correct the host or port/
-  ],
+  ['the host is wrong', 'user:secret@db.invalid/x', / E\w+ db\.invalid$/],
   [
     'the password is wrong',
     `app:secret2@${host}/others`,
-    'failed for user "app": correct the user or password in DATABASE_URL'
+    'password authentication failed for user "app"'
   ],
   [
     'the database is wrong',
     `app:secret@${host}/none`,
-    'database "none" does not exist: create it, or correct its name'
+    'database "none" does not exist'
   ],
   [
     'the password is missing',
     `app@${host}/others`,
-    'client password must be a string: correct the user or password'
+    'client password must be a string'
   ],
   [
     'the role may not create tables',
     `app:secret@${host}/others`,
-    /for schema public: grant CREATE on it .*, or run `npm run migrate` as/
+    'permission denied for schema public'
   ]
 ]
 
+const unusable = 'the database, or DATABASE_URL, cannot be used: '
 const latin1 = "TEMPLATE template0 ENCODING 'LATIN1' LOCALE 'C'"
 
 const mistakes: [title: string, Env, subject: string, Says][] = [
   ...urls.map(([title, url, says]): (typeof mistakes)[number] => [
     `in DATABASE_URL, ${title}`,
     { DATABASE_URL: `postgres://${url}` },
-    'the database cannot be used: ',
+    unusable,
     says
   ]),
   [
     'DATABASE_SERVICE_ROLE does not exist',
     { DATABASE_URL, DATABASE_SERVICE_ROLE: 'nope' },
-    'the database cannot be used: ',
-    '"nope" does not exist: create it, or correct DATABASE_SERVICE_ROLE'
+    unusable,
+    'grants.sql failed: role "nope" does not exist'
   ],
   [
     'the database has another encoding',
     { DATABASE_URL: await createDatabase(t, latin1) },
-    'the database cannot be used: ',
+    unusable,
     "must be UTF8, not LATIN1: create one with ENCODING 'UTF8'"
   ],
   [
@@ -200,11 +184,6 @@ const commandLines: [command: string, env: Env, says: Says][] = [
     'commands/migrate.ts --check',
     { DATABASE_URL, FIRST_API_KEY_FILE: import.meta.filename },
     /^FIRST_API_KEY_FILE must have an API key: \w+, 40 hex.* their SHA-256$/
-  ],
-  [
-    'main.ts',
-    { DATABASE_URL: 'postgres://user:secret@a:5432,b:5432/db' },
-    /cannot be used: Invalid URL: .* one host, with a numeric port$/
   ],
   ['commands/keys.ts creat', {}, /unknown command 'creat' \(Did you mean/],
   [

@@ -75,7 +75,7 @@ t.test('the service waits for a database that is not there yet', async (t) => {
   const status = async (endpoint: string) =>
     (await fetch(address + endpoint)).status
 
-  await service.sees(/the database cannot be used: .*retrying/)
+  await service.sees(/the database, .* cannot be used: .*retrying/)
   t.equal(await status('/readyz'), 503)
   t.equal(await status('/livez'), 200)
   t.equal((await postNote(address, makeKey(), 'x')).status, 503)

@@ -56,24 +56,13 @@ const beginSql = (lockTimeoutMs: number) => sql`
       SELECT FROM pg_attribute
       WHERE attrelid = 'pgmigrations'::regclass AND attname = 'hash'
     ) THEN
-      -- Before there were hashes, files of applied migrations were edited. A
-      -- database with this function has what the files have today.
+      -- The first commits stored none.
       ALTER TABLE pgmigrations ADD COLUMN hash text;
-      UPDATE pgmigrations SET hash = 'older'
-      WHERE to_regprocedure('raise_missing_row(text)') IS NULL;
     END IF;
   END $$
 `
 
-/** Gives the migrations of a database without hashes those of the files. */
-const addHashesSql = sql`
-  UPDATE pgmigrations
-  SET hash = files.hash
-  FROM unnest($1::text[], $2::text[]) AS files (name, hash)
-  WHERE pgmigrations.name = files.name AND pgmigrations.hash IS NULL
-`
-
-/** A database that an earlier version has migrated may lack the column. */
+/** The column may be missing, or be null for the first migrations. */
 const appliedMigrationsSql = sql`
   SELECT name, to_jsonb(pgmigrations) ->> 'hash' AS hash
   FROM pgmigrations
@@ -135,13 +124,8 @@ async function applyInTransaction(
     await connection.query(
       beginSql(Math.min(maxLockWaitMs, DATABASE_TIMEOUT_MS / 2))
     )
-    const migrations = migrationsIn(folder)
-    await connection.query(addHashesSql, [
-      migrations.map(({ name }) => name),
-      migrations.map(({ hash }) => hash)
-    ])
     const { rows } = await connection.query<Applied>(appliedMigrationsSql)
-    const pending = missing(rows, migrations)
+    const pending = missing(rows, migrationsIn(folder))
     for (const { name, hash } of pending) {
       await runFile(connection, folder, `${name}.sql`)
       await connection.query(
@@ -199,7 +183,7 @@ const hashOf = (text: string): string =>
   createHash('sha256').update(text.replaceAll('\r\n', '\n')).digest('hex')
 
 /**
- * The migrations that are not applied yet, or have no hash yet.
+ * The migrations that are not applied yet.
  *
  * @throws Error if the file of an applied migration has changed
  */
@@ -214,7 +198,7 @@ function missing(applied: Applied[], migrations: Migration[]): Migration[] {
         'restore their files, or copy the data to a new database'
     )
   }
-  return migrations.filter(({ name }) => !hashes.get(name))
+  return migrations.filter(({ name }) => !hashes.has(name))
 }
 
 const namesOf = (migrations: Migration[]): string =>

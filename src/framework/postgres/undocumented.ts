@@ -13,7 +13,6 @@
 // | name and callback of a Query    | failures: an outdated prepared         |
 // | routine of a notice            | synchronous: an operator cancels it    |
 // | a message of a pool            | failures: gets no connection in time   |
-// | messages, in unusable-database | test/service/mistakes                  |
 import pg, { type ClientBase } from 'pg'
 
 /** In pg's types, onConnect cannot be asynchronous. */
