@@ -233,6 +233,20 @@ FROM checked_row
 LEFT JOIN stored ON stored.id = checked_row.id
 ORDER BY ordinal;
 
+PREPARE "messages_oldest_queued_seconds" AS
+SELECT
+  coalesce(
+    extract(epoch FROM now() - min(created_at)),
+    0
+  )::float8 AS value
+FROM (
+  SELECT created_at
+  FROM messages
+  WHERE status = 'queued'
+  ORDER BY id
+  LIMIT 10000
+) AS oldest;
+
 PREPARE "createMessage" AS
 WITH checked_row AS MATERIALIZED (
   SELECT

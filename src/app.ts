@@ -5,6 +5,7 @@ import { bearerAuthentication } from './framework/keys/bearer.ts'
 import type { Config } from './framework/config.ts'
 import { health } from './framework/http/health.ts'
 import { metricsEndpoint } from './framework/http/metrics-endpoint.ts'
+import { measureNextExpiry } from './framework/keys/next-expiry.ts'
 import { unknownRoutes } from './framework/http/unknown-routes.ts'
 import { createFastify } from './framework/http/server.ts'
 import type { Metrics } from './framework/metrics.ts'
@@ -45,8 +46,10 @@ export async function buildApp({
   const app = createFastify(config, metrics, log)
 
   const { METRICS_PORT: port } = config
-  if (port !== undefined)
+  if (port !== undefined) {
+    measureNextExpiry(database)
     await app.register(metricsEndpoint, { config, port, apiDocument })
+  }
 
   // @fastify/cors, so that a page can also read the errors of what follows.
   if (config.CORS_ORIGINS !== undefined)

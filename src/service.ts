@@ -1,10 +1,9 @@
 // Start and stop of the service, each as a list of steps.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { buildApp, type AppOptions } from './app.ts'
+import { buildApp } from './app.ts'
 import type { Api } from './framework/api.ts'
 import { loadConfig } from './framework/config.ts'
-import { removalOfExpiredIdempotencyKeys } from './framework/creates/expired-idempotency-keys.ts'
-import { apiKeyMeasurer } from './framework/keys/measure-keys.ts'
+import { removeExpiredIdempotencyKeys } from './framework/creates/expired-idempotency-keys.ts'
 import { ApiKeyStore } from './framework/keys/store.ts'
 import { exitOnError } from './framework/exit-on-error.ts'
 import { listen } from './framework/http/listen.ts'
@@ -12,7 +11,6 @@ import { createLogger } from './framework/log.ts'
 import { Metrics } from './framework/metrics.ts'
 import { openForService } from './framework/open-database.ts'
 import { readApiDocument } from './framework/openapi/document.ts'
-import { repeat, type Task } from './framework/tasks.ts'
 
 /** The service that has been started. */
 export type Service = Awaited<ReturnType<typeof start>>
@@ -42,15 +40,12 @@ export async function start(api: Api) {
   const parts = { config, api, apiDocument, database, metrics, checkReady, log }
   const app = await buildApp(parts)
   await app.ready()
-  const tasks = backgroundTasks(parts)
   const url = await listen(app, config, config.PORT, 'PORT')
 
   // 4. Start the background work when the database has its tables.
   const background = new AbortController()
   ready
-    .then(() => {
-      for (const task of tasks) repeat(task, log, background.signal)
-    })
+    .then(() => removeExpiredIdempotencyKeys(database, log, background.signal))
     .catch(exitWithError)
 
   // 5. On the embedded PostgreSQL, create the first API key, and show how to
@@ -98,17 +93,6 @@ export async function stop(service: Service): Promise<void> {
 
   // 7. The caller ends the process, which writes the rest of the log.
   log.info('stopped')
-}
-
-/** Makes the work that no request waits for. */
-function backgroundTasks({ config, api, database }: AppOptions): Task[] {
-  const measurers =
-    config.METRICS_PORT === undefined ? [] : [apiKeyMeasurer, ...api.measurers]
-
-  return [
-    removalOfExpiredIdempotencyKeys(database),
-    ...measurers.map((measurer) => measurer(database))
-  ]
 }
 
 /** Shows the docs, a request and the first API key, which it creates. */

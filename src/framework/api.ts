@@ -1,6 +1,5 @@
 import type { ResponseBuffers } from './reads/response-buffers.ts'
 import type { Database } from './postgres/database.ts'
-import type { Measurer } from './tasks.ts'
 
 /** What the API is called. */
 export interface Names {
@@ -42,9 +41,4 @@ export interface Api {
    * `grants.sql`: what DATABASE_SERVICE_ROLE may do.
    */
   migrationsFolder: URL
-  /**
-   * Measure for the API's own metrics, every ten seconds. Bound each statement
-   * by a LIMIT, because its table grows.
-   */
-  measurers: Measurer[]
 }

@@ -14,15 +14,6 @@ const durationBuckets = [
 /** Fewer, because there is a histogram for each statement and result. */
 const statementBuckets = [0.001, 0.005, 0.025, 0.1, 0.5, 1, 5]
 
-const createOutcomes = [
-  'created',
-  'replayed',
-  'reused',
-  'in_use',
-  'invalid',
-  'blocked'
-]
-
 const databaseErrorCodes = [
   'unavailable',
   'outcome_unknown',
@@ -99,17 +90,6 @@ export class Metrics {
     ['absent', 'malformed', 'unknown', 'revoked', 'expired']
   )
 
-  readonly apiKeysNextExpiry = this.gauge(
-    'api_keys_next_expiry_seconds',
-    'Time until the next API key in use expires; +Inf without one. In use: used in the last 24 hours, and, if replaced, more than an hour after its replacement'
-  )
-
-  readonly idempotentCreates = this.#counter(
-    'idempotent_creates_total',
-    `Creates with an Idempotency-Key: ${createOutcomes.join(', ')}`,
-    ['operation', 'outcome']
-  )
-
   readonly databaseErrors = this.#counter(
     'database_errors_total',
     `Failed statements, by error code: ${databaseErrorCodes.join(', ')}`,
@@ -136,10 +116,6 @@ export class Metrics {
     ['task']
   )
 
-  constructor() {
-    this.apiKeysNextExpiry.set(Infinity)
-  }
-
   /** Makes a gauge. `collect` sets it at each scrape. */
   gauge<Label extends string>(
     name: string,
@@ -162,12 +138,6 @@ export class Metrics {
   initializeStatement(statement: string): void {
     for (const outcome of statementOutcomes)
       this.statementDuration.zero({ statement, outcome })
-  }
-
-  /** Creates the series of each outcome, at 0. */
-  initializeIdempotentCreates(operation: string): void {
-    for (const outcome of createOutcomes)
-      this.idempotentCreates.inc({ operation, outcome }, 0)
   }
 
   /** @param values of its only label, if they are known */

@@ -5,7 +5,7 @@ import type { Api } from '../framework/api.ts'
 import type { ResponseBuffers } from '../framework/reads/response-buffers.ts'
 import type { Database } from '../framework/postgres/database.ts'
 import { categoryHandlers } from './categories.ts'
-import { messageHandlers, queueMeasurer } from './messages.ts'
+import { messageHandlers } from './messages.ts'
 import { orderHandlers } from './orders.ts'
 import { petHandlers } from './pets.ts'
 
@@ -16,8 +16,7 @@ export const api: Api = {
   samplesFile: new URL('../../generated/samples.json', import.meta.url),
   manualRoot: new URL('../../', import.meta.url),
   handlers: operationHandlers,
-  migrationsFolder: new URL('../../migrations/', import.meta.url),
-  measurers: [queueMeasurer]
+  migrationsFolder: new URL('../../migrations/', import.meta.url)
 }
 
 /**

@@ -3,11 +3,33 @@ import { messageJson } from '../../generated/json.ts'
 import type { OperationHandlers } from '../../generated/operations.ts'
 import { createHandler } from '../framework/creates/create-handler.ts'
 import type { Database } from '../framework/postgres/database.ts'
-import { measurer } from '../framework/tasks.ts'
+import { measuredGauge } from '../framework/postgres/measured-gauge.ts'
 import { sql } from '../framework/postgres/sql.ts'
+
+/** The age of the oldest of 10,000 messages in the order of the queue. */
+const oldestQueuedSql = sql`
+  SELECT
+    coalesce(
+      extract(epoch FROM now() - min(created_at)),
+      0
+    )::float8 AS value
+  FROM (
+    SELECT created_at
+    FROM messages
+    WHERE status = 'queued'
+    ORDER BY id
+    LIMIT 10000
+  ) AS oldest
+`
 
 /** The operations on messages. */
 export function messageHandlers(database: Database) {
+  measuredGauge(database, {
+    name: 'messages_oldest_queued_seconds',
+    help: 'Age of the oldest message that waits for a consumer; 0 without one',
+    text: oldestQueuedSql
+  })
+
   return {
     createMessage: createHandler(database, {
       operationId: 'createMessage',
@@ -19,41 +41,3 @@ export function messageHandlers(database: Database) {
     })
   } satisfies Partial<OperationHandlers>
 }
-
-/** PostgreSQL reads the index of queued messages by id, and stops at 10,000. */
-const queueStateSql = sql`
-  SELECT
-    count(*)::integer AS queued,
-    coalesce(
-      extract(epoch FROM now() - min(created_at)),
-      0
-    )::float8 AS "oldestAge"
-  FROM (
-    SELECT created_at
-    FROM messages
-    WHERE status = 'queued'
-    ORDER BY id
-    LIMIT 10000
-  ) AS oldest
-`
-
-/** Measures the queue of messages. */
-export const queueMeasurer = measurer(
-  'queue-of-messages',
-  queueStateSql,
-  (metrics) => {
-    const queued = metrics.gauge(
-      'messages_queued',
-      'Messages that wait for a consumer, counted up to 10000'
-    )
-    const oldestAge = metrics.gauge(
-      'messages_oldest_queued_seconds',
-      'Age of the oldest message that waits for a consumer; 0 without one'
-    )
-
-    return (row: { queued: number; oldestAge: number }) => {
-      queued.set(row.queued)
-      oldestAge.set(row.oldestAge)
-    }
-  }
-)

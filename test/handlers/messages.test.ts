@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import type pg from 'pg'
-import { queueMeasurer } from '../../src/handlers/messages.ts'
+import { messageHandlers } from '../../src/handlers/messages.ts'
 import {
   connect,
   createDatabase,
@@ -11,7 +11,7 @@ import {
   createDocumentedRole,
   documentedSql
 } from '../support/documented-sql.ts'
-import { sample } from '../support/metrics.ts'
+import { measured } from '../support/metrics.ts'
 
 /** Queues messages, each a minute older than the one before. */
 const queueMessages = (url: string, count: number) =>
@@ -61,13 +61,8 @@ t.test('consumers take messages that no other has taken', async (t) => {
 t.test('the queue is measured', async (t) => {
   const url = await createDatabase(t)
   const database = openDatabase(t, url)
-  const { signal } = new AbortController()
-  const { work } = queueMeasurer(database)
-  const measure = () => work(signal)
-  const oldestAge = () => sample(database, 'messages_oldest_queued_seconds')
-
-  await measure()
-  t.equal(await sample(database, 'messages_queued'), 0)
+  messageHandlers(database)
+  const oldestAge = () => measured(database, 'messages_oldest_queued_seconds')
   t.equal(await oldestAge(), 0)
 
   await queueMessages(url, 3)
@@ -75,17 +70,7 @@ t.test('the queue is measured', async (t) => {
     url,
     "INSERT INTO messages VALUES (gen_random_uuid(), 'd', 'done', '-infinity')"
   )
-  await measure()
-  t.equal(await sample(database, 'messages_queued'), 3)
-  t.ok(Number(await oldestAge()) >= 180)
-
-  await queueMessages(url, 10_000)
-  await measure()
-  t.equal(
-    await sample(database, 'messages_queued'),
-    10_000,
-    'the highest count'
-  )
+  t.ok((await oldestAge()) >= 180)
 })
 
 t.test(

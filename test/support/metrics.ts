@@ -1,5 +1,7 @@
 import type { Metrics } from '../../src/framework/metrics.ts'
+import type { Database } from '../../src/framework/postgres/database.ts'
 import type { Service } from './service.ts'
+import { until } from './until.ts'
 
 /**
  * The value of a sample, such as `name{label="value"}`; undefined if there is
@@ -16,6 +18,20 @@ export async function sample(
   const value = line?.slice(name.length).replace('Inf', 'Infinity')
 
   return value === undefined ? undefined : Number(value)
+}
+
+/** What a measured gauge shows after its statement has run once more. */
+export async function measured(
+  database: Database,
+  name: string
+): Promise<number> {
+  const count = `database_statement_seconds_count{statement="${name}",outcome="ok"}`
+  const runs = async () => Number(await sample(database, count))
+  const before = await runs()
+  // A scrape starts the next run, and a run that has started may be an old one.
+  await until(async () => (await runs()) > before + 1, `${name} is measured`)
+
+  return Number(await sample(database, name))
 }
 
 /** How often a statement has succeeded, by its name. */

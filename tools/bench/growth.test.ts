@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs'
 import type { Client, QueryResultRow } from 'pg'
 import t, { type Test } from 'tap'
-import { removalOfExpiredIdempotencyKeys } from '../../src/framework/creates/expired-idempotency-keys.ts'
-import { apiKeyMeasurer } from '../../src/framework/keys/measure-keys.ts'
+import { expiredKeysRemover } from '../../src/framework/creates/expired-idempotency-keys.ts'
+import { measureNextExpiry } from '../../src/framework/keys/next-expiry.ts'
 import { ApiKeyStore } from '../../src/framework/keys/store.ts'
 import { apiKeyChecker } from '../../src/framework/keys/verifier.ts'
 import { Metrics } from '../../src/framework/metrics.ts'
@@ -68,8 +68,8 @@ async function allStatements(t: Test, url: string) {
   apiKeyChecker(database, apiKeyPrefix)
   api.handlers(database, new ResponseBuffers(0, database.metrics))
   pendingMigrationsFinder(database, api.migrationsFolder)
-  removalOfExpiredIdempotencyKeys(database)
-  for (const measurer of [apiKeyMeasurer, ...api.measurers]) measurer(database)
+  expiredKeysRemover(database)
+  measureNextExpiry(database)
 
   const store = new ApiKeyStore(database, apiKeyPrefix, silent)
   const commands = {

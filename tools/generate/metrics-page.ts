@@ -1,6 +1,8 @@
 // The table of docs/metrics.md, from the metrics that the service registers.
 import { loadConfig } from '../../src/framework/config.ts'
 import { connectionOptions } from '../../src/framework/http/connections.ts'
+import { measureNextExpiry } from '../../src/framework/keys/next-expiry.ts'
+import { ResponseBuffers } from '../../src/framework/reads/response-buffers.ts'
 import { api } from '../../src/handlers/index.ts'
 import { tableOf, withSection } from './markdown.ts'
 import { idleDatabase, noFile } from './statements.ts'
@@ -28,7 +30,8 @@ export function metricsPage(page: string): Promise<string> {
   const database = idleDatabase()
   const { metrics } = database
   connectionOptions(loadConfig({}, noFile), metrics, new WeakMap())
-  for (const measurer of api.measurers) measurer(database)
+  measureNextExpiry(database)
+  api.handlers(database, new ResponseBuffers(0, metrics))
   // The types of prom-client lack labelNames.
   const all = metrics.registry.getMetricsAsArray() as unknown as Metric[]
 

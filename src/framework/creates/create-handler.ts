@@ -31,8 +31,6 @@ export function createHandler<Body extends object, Params, Status, Schema>(
 ) {
   const { operationId, status, bodyColumns, location } = definition
   const { otherColumns = [], precheck } = definition
-  const { metrics } = database
-  metrics.initializeIdempotentCreates(operationId)
   const insert = groupedInsert<Schema>(database, {
     plain: database.prepare(operationId, insertSql(definition)),
     idempotent: database.prepare(
@@ -49,10 +47,9 @@ export function createHandler<Body extends object, Params, Status, Schema>(
     const bodyValues = bodyColumns.map(({ property }) => request.body[property])
     const otherValues = otherColumns.map(({ value }) => value(request))
     const hashes = idempotencyHashesOf(request, bodyColumns, otherValues)
-    const hasIdempotencyKey = hashes.length > 0
     const row = {
       values: [...bodyValues, ...otherValues, ...hashes],
-      hasIdempotencyKey
+      hasIdempotencyKey: hashes.length > 0
     }
 
     // A row counts until it ends, even if its client has left: a client that
@@ -64,8 +61,6 @@ export function createHandler<Body extends object, Params, Status, Schema>(
       throw errorOf(error, request, definition)
     })
     const { outcome } = result
-    if (hasIdempotencyKey)
-      metrics.idempotentCreates.inc({ operation: operationId, outcome })
 
     // Only a precheck has this outcome.
     if (outcome === 'invalid') throw precheck?.invalid(request) as Error

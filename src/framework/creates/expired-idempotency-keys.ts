@@ -1,6 +1,8 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Logger } from 'pino'
+import { onceAMinute } from '../once-a-minute.ts'
 import type { Database } from '../postgres/database.ts'
 import { sql, writeSettings } from '../postgres/sql.ts'
-import type { Task } from '../tasks.ts'
 
 /** Milliseconds between two runs. */
 const intervalMs = 5000
@@ -40,20 +42,43 @@ const deleteExpiredSql = sql`
 `
 
 /**
- * Makes the task that removes expired Idempotency-Keys. An expired
- * Idempotency-Key still replays until it is removed.
+ * Removes expired Idempotency-Keys every five seconds, until the signal is
+ * aborted. An expired Idempotency-Key still replays until it is removed.
  */
-export function removalOfExpiredIdempotencyKeys(database: Database): Task {
+export async function removeExpiredIdempotencyKeys(
+  database: Database,
+  log: Logger,
+  signal: AbortSignal
+): Promise<void> {
+  const remove = expiredKeysRemover(database)
+  const logFailure = onceAMinute((error: unknown) =>
+    log.error({ err: error }, 'expired Idempotency-Keys cannot be removed')
+  )
+
+  while (!signal.aborted) {
+    await remove(signal).catch(logFailure)
+    await sleep(intervalMs, undefined, { signal }).catch(() => {})
+  }
+}
+
+/**
+ * Returns a function that removes the Idempotency-Keys that have expired, and
+ * rejects with the errors of `Database.run`.
+ */
+export function expiredKeysRemover(
+  database: Database
+): (signal: AbortSignal) => Promise<void> {
   const name = 'remove-expired-idempotency-keys'
   const statement = database.prepare(name, deleteExpiredSql)
   const { housekeepingSuccess } = database.metrics
   const succeeded = () =>
     housekeepingSuccess.setToCurrentTime({ task: 'idempotency_keys' })
-
   let runs = 0
   let newestDeleted = -Infinity
+  // The alert counts from the start.
+  succeeded()
 
-  async function work(signal: AbortSignal): Promise<void> {
+  return async (signal) => {
     // An older row may have been committed late, or left by another replica.
     let from = runs % runsPerHour === 0 ? -Infinity : newestDeleted
     let deleted: { time: number }[]
@@ -65,9 +90,4 @@ export function removalOfExpiredIdempotencyKeys(database: Database): Task {
     } while (deleted.length === maxDeleted && !signal.aborted)
     runs++
   }
-
-  // The alert counts from the start.
-  succeeded()
-
-  return { name, intervalMs, work }
 }

@@ -307,11 +307,6 @@ export class Database {
       }
     )
     addGauge(
-      'database_connections',
-      'Open connections',
-      ({ totalCount }) => totalCount
-    )
-    addGauge(
       'database_connections_active',
       'Connections in use',
       ({ totalCount, idleCount }) => totalCount - idleCount

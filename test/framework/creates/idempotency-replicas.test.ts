@@ -1,6 +1,8 @@
 import t, { type Test } from 'tap'
-import { removalOfExpiredIdempotencyKeys } from '../../../src/framework/creates/expired-idempotency-keys.ts'
-import { repeat } from '../../../src/framework/tasks.ts'
+import {
+  expiredKeysRemover,
+  removeExpiredIdempotencyKeys
+} from '../../../src/framework/creates/expired-idempotency-keys.ts'
 import type { Database } from '../../../src/framework/postgres/database.ts'
 import {
   begin,
@@ -18,6 +20,7 @@ import {
   createUntilStored,
   type Endpoint
 } from '../../support/resend.ts'
+import { recorder } from '../../support/recorder.ts'
 import { scale } from '../../support/scale.ts'
 import { until } from '../../support/until.ts'
 
@@ -224,7 +227,7 @@ const expired = "now() - interval '25 hours'"
 function remove(t: Test, { database }: { database: Database }): void {
   const stop = new AbortController()
   t.teardown(() => stop.abort())
-  repeat(removalOfExpiredIdempotencyKeys(database), silent, stop.signal)
+  removeExpiredIdempotencyKeys(database, silent, stop.signal).catch(() => {})
 }
 
 /** Resolves when the database has so many keys. */
@@ -271,11 +274,11 @@ t.test('replicas remove expired keys together, in batches', async (t) => {
 
 t.test('a removal begins where the last one ended', async (t) => {
   const url = await createDatabase(t)
-  const { work } = removalOfExpiredIdempotencyKeys(openDatabase(t, url))
+  const removeOnce = expiredKeysRemover(openDatabase(t, url))
   /** Runs it so many times. Returns the number of keys that are left. */
   async function keysAfter(runs: number): Promise<number> {
     for (let run = 0; run < runs; run++)
-      await work(new AbortController().signal)
+      await removeOnce(new AbortController().signal)
     return (await query(url, 'SELECT FROM idempotency_keys')).length
   }
   const add = (age: string) =>
@@ -298,4 +301,20 @@ t.test('a removal begins where the last one ended', async (t) => {
   await add('26 hours')
   t.equal(await keysAfter(718), 1, 'it is older than what was deleted')
   t.equal(await keysAfter(1), 0, 'once an hour, the oldest key is first')
+})
+
+t.test('a removal that fails is logged, and goes on', async (t) => {
+  const url = await createDatabase(t)
+  await query(url, 'ALTER TABLE idempotency_keys RENAME TO other')
+  const { lines, log } = recorder()
+  const stop = new AbortController()
+  const removal = removeExpiredIdempotencyKeys(
+    openDatabase(t, url),
+    log,
+    stop.signal
+  )
+  const line = await until(() => lines[0], 'the log has the failure')
+  t.match(line, { msg: 'expired Idempotency-Keys cannot be removed' })
+  stop.abort()
+  await removal
 })

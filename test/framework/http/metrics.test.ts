@@ -66,11 +66,7 @@ const counts = {
   'database_errors_total{code="internal_error"}': 1,
   'database_errors_total{code="constraint_violated"}': 1,
   'database_errors_total{code="unavailable"}': 0,
-  'database_errors_total{code="outcome_unknown"}': 0,
-  'idempotent_creates_total{operation="createNote",outcome="created"}': 1,
-  'idempotent_creates_total{operation="createNote",outcome="replayed"}': 1,
-  'idempotent_creates_total{operation="createNote",outcome="reused"}': 1,
-  'idempotent_creates_total{operation="createNote",outcome="in_use"}': 0
+  'database_errors_total{code="outcome_unknown"}': 0
 }
 
 const violation = `

@@ -25,7 +25,6 @@ export const api: Api = {
   names: { service: 'notes', apiKeyPrefix: 'note_', realm: 'my notes' },
   openapiFile: new URL('openapi.yaml', import.meta.url),
   handlers,
-  measurers: [],
   migrationsFolder: new URL('migrations/', import.meta.url)
 }
 

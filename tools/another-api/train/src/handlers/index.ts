@@ -8,6 +8,5 @@ export const api: Api = {
   openapiFile: new URL('../../openapi.yaml', import.meta.url),
   manualRoot: new URL('../../', import.meta.url),
   handlers: trainHandlers,
-  measurers: [],
   migrationsFolder: new URL('../../migrations/', import.meta.url)
 }

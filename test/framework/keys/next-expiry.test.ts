@@ -1,7 +1,7 @@
 import t from 'tap'
-import { apiKeyMeasurer } from '../../../src/framework/keys/measure-keys.ts'
+import { measureNextExpiry } from '../../../src/framework/keys/next-expiry.ts'
 import { createDatabase, openDatabase, query } from '../../support/database.ts'
-import { sample } from '../../support/metrics.ts'
+import { measured } from '../../support/metrics.ts'
 
 /** Changes to a key in use that expires in five hours, to leave it out. */
 const leftOut = [
@@ -16,12 +16,9 @@ const leftOut = [
 t.test('the first expiry of the API keys in use is measured', async (t) => {
   const url = await createDatabase(t)
   const database = openDatabase(t, url)
-  const { work } = apiKeyMeasurer(database)
-  const { signal } = new AbortController()
-  const hours = async () => {
-    await work(signal)
-    return Number(await sample(database, 'api_keys_next_expiry_seconds')) / 3600
-  }
+  measureNextExpiry(database)
+  const hours = async () =>
+    (await measured(database, 'api_keys_next_expiry_seconds')) / 3600
   const insert = `
     TRUNCATE api_keys CASCADE;
     INSERT INTO api_keys (name, shown_part, hash, expires_at, last_used_at)

@@ -1,4 +1,5 @@
-import { measurer } from '../tasks.ts'
+import type { Database } from '../postgres/database.ts'
+import { measuredGauge } from '../postgres/measured-gauge.ts'
 import { sql } from '../postgres/sql.ts'
 
 /**
@@ -7,7 +8,11 @@ import { sql } from '../postgres/sql.ts'
  * was not replaced, `greatest` ignores the NULL.
  */
 const nextExpirySql = sql`
-  SELECT extract(epoch FROM min(used.expires_at) - now())::float8 AS seconds
+  SELECT
+    coalesce(
+      extract(epoch FROM min(used.expires_at) - now()),
+      'Infinity'
+    )::float8 AS value
   FROM api_keys AS used
   LEFT JOIN api_keys AS successor ON successor.id = used.replaced_by
   WHERE used.revoked_at IS NULL
@@ -19,10 +24,9 @@ const nextExpirySql = sql`
 `
 
 /** Measures when the first API key in use expires. */
-export const apiKeyMeasurer = measurer(
-  'next-expiry-of-api-keys',
-  nextExpirySql,
-  (metrics) =>
-    ({ seconds }: { seconds: number | null }) =>
-      metrics.apiKeysNextExpiry.set(seconds ?? Infinity)
-)
+export const measureNextExpiry = (database: Database): void =>
+  measuredGauge(database, {
+    name: 'api_keys_next_expiry_seconds',
+    help: 'Time until the next API key in use expires; +Inf without one. In use: used in the last 24 hours, and, if replaced, more than an hour after its replacement',
+    text: nextExpirySql
+  })
