@@ -494,7 +494,6 @@ export interface components {
         RateLimit: string;
         /**
          * @description The limit of each replica: `q` requests in `w` seconds, per API key
-         *     (`"key"`), or per address without a valid one (`"rejected"`)
          * @example "key";q=60000;w=60
          */
         RateLimitPolicy: string;

@@ -1,7 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { isIP } from 'node:net'
 import { Ajv, type ErrorObject } from 'ajv'
-import ipaddr from 'ipaddr.js'
 import { messageOf } from './message-of.ts'
 import { descriptionOf, type Variable, variables } from './variables.ts'
 
@@ -23,8 +21,6 @@ export type Config = Omit<Values, Optional> & Partial<Pick<Values, Optional>>
 
 type Texts = NodeJS.Dict<string>
 
-const isHopCount = (text: string) => /^(0|[1-9]\d{0,2})$/.test(text)
-
 const validate = new Ajv({
   allErrors: true,
   removeAdditional: 'all',
@@ -33,7 +29,6 @@ const validate = new Ajv({
   formats: {
     postgres: (text) =>
       /^postgres(ql)?:\/\/[^\s#{}]+$/.test(text) && URL.canParse(text),
-    proxies: (text) => isHopCount(text) || text.split(/, */).every(isNetwork),
     origins: (text) => text === originsIn(text)
   }
 }).compile<Config>({ type: 'object', properties: variables })
@@ -152,19 +147,4 @@ function originsIn(text: string): string {
     /^https?:[\w/.:[\]-]+$/.test(origin)
   )
   return arePages ? origins.join() : ''
-}
-
-/** Whether the text is an IP address, or a network such as 10.0.0.0/8. */
-const isNetwork = (text: string): boolean =>
-  // ipaddr.js alone accepts 10.1 as an address. Fastify rejects the length 0.
-  isIP(text) > 0 || (ipaddr.isValidCIDR(text) && !text.endsWith('/0'))
-
-/** Makes TRUST_PROXY the option `trustProxy` of Fastify. */
-export function trustedProxies(
-  text = ''
-): string | ((address: string, hop: number) => boolean) {
-  if (!isHopCount(text)) return text
-  // Fastify would trust no proxy at all if it got the number.
-  const trustedHops = Number(text)
-  return (_address, hop) => hop < trustedHops
 }

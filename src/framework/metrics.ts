@@ -56,11 +56,6 @@ export class Metrics {
     ['operation', 'code']
   )
 
-  readonly untrustedForwards = this.#counter(
-    'http_untrusted_forwards_total',
-    'Requests with X-Forwarded-For from an address that TRUST_PROXY does not trust'
-  )
-
   readonly responseBuffers = this.gauge(
     'response_buffer_bytes',
     'Memory of responses that clients have yet to read'
@@ -78,9 +73,7 @@ export class Metrics {
 
   readonly rateLimited = this.#counter(
     'rate_limited_total',
-    'Requests over a limit: of their API key, or of requests without a valid key',
-    ['limit'],
-    ['key', 'rejected']
+    'Requests over MAX_REQUESTS_PER_MINUTE'
   )
 
   readonly authFailures = this.#counter(

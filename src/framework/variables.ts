@@ -98,12 +98,6 @@ export const commonVariables = {
     description: 'Minimum level to log'
   },
 
-  TRUST_PROXY: {
-    type: 'string',
-    description: 'Trusted proxies: hop count or comma-separated networks',
-    format: 'proxies'
-  },
-
   CORS_ORIGINS: {
     type: 'string',
     description:
@@ -150,14 +144,6 @@ export const rarelyNeededVariables = {
     description:
       'Role to grant the privileges of the service to, ' +
       'if another role runs the migrations'
-  },
-
-  MAX_REJECTED_KEYS_PER_MINUTE: {
-    ...count,
-    default: 60,
-    description:
-      'Maximum requests without a valid API key per minute and address. ' +
-      'Further ones get 429. 0 disables the limit.'
   },
 
   MAX_RESPONSE_BUFFER_BYTES: {

@@ -41,11 +41,8 @@ export interface ServiceOptions {
   log?: Logger
 }
 
-/** A fast machine would exceed the default limits. */
-const unlimited = {
-  MAX_REQUESTS_PER_MINUTE: 0,
-  MAX_REJECTED_KEYS_PER_MINUTE: 0
-}
+/** A fast machine would exceed the default limit. */
+const unlimited = { MAX_REQUESTS_PER_MINUTE: 0 }
 
 /**
  * Starts the service on a new database and a free port, with one API key and no

@@ -175,7 +175,7 @@ t.test('mistakes are found, and nothing is replaced', async (t) => {
   const neverReady = { SHUTDOWN_TIMEOUT_MS: '0' }
   const check = installation.block('Check')
   const mistakes: [string, Record<string, string>, RegExp][] = [
-    [check, { TRUST_PROXY: 'x' }, /TRUST_PROXY must/],
+    [check, { LOG_LEVEL: 'x' }, /LOG_LEVEL must/],
     [check, { TLS: 'On' }, /TLS must be on or off/],
     [check, { MAX_CONNECTIONS_PER_SOURCE: 'x' }, /neither a number/],
     [

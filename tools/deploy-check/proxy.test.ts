@@ -169,6 +169,20 @@ t.test('a large body gets its error, 100 of 100 times', async (t) => {
   }
 })
 
+t.test('after many guesses, an address gets 429 for more', async (t) => {
+  const { url, isReady } = await startHaproxy(t, [service.url])
+  await until(isReady, 'the proxy is ready')
+  const guess = () => fetch(`${url}/v1/notes`)
+  for (let count = 0; count < 600; count++)
+    t.equal((await guess()).status, 401)
+
+  const response = await guess()
+  t.equal(response.headers.get('retry-after'), '60')
+  t.match(await response.json(), { code: 'rate_limited', status: 429 })
+  const headers = { authorization: `Bearer ${service.key}` }
+  t.equal((await fetch(`${url}/v1/notes`, { headers })).status, 200)
+})
+
 const note = createRequest('{"name":"x"}', keepAlive)
 
 const pipelined =

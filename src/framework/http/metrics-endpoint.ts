@@ -48,16 +48,11 @@ export const metricsEndpoint = fp<Options>(
     }
 
     app.addHook('onResponse', (request, reply, done) => {
-      const { headers, ips } = request
       const operation = operationIdOf(request) ?? 'none'
       metrics.requestDuration.observe(
         { operation, status: reply.statusCode },
         reply.elapsedTime / 1000
       )
-      // `ips` has the address of the proxy, and behind it those that
-      // TRUST_PROXY trusts.
-      if ('x-forwarded-for' in headers && ips?.[1] === undefined)
-        metrics.untrustedForwards.inc()
       done()
     })
 

@@ -49,9 +49,8 @@ function countError(request: FastifyRequest): void {
 }
 
 /**
- * Logs a request whose API key was checked, unless its address has sent too
- * many without a valid one: anybody could fill the log with the others, which
- * the metrics count.
+ * Logs a request whose API key is in the database, even if it is not valid any
+ * more: anybody could fill the log with others, which the metrics count.
  */
 function logRequest(
   request: FastifyRequest,
@@ -59,8 +58,7 @@ function logRequest(
   ip: string
 ): void {
   const { method, url, errorCode: code, apiKeyCheck: check } = request
-  const isValid = check?.state === 'valid'
-  if (check === undefined || (statusCode === 429 && !isValid)) return
+  if (check?.id == null) return
 
   request.log.info(
     {
@@ -71,8 +69,8 @@ function logRequest(
       status: headersSent ? statusCode : undefined,
       code,
       ms,
-      key: check.id?.toString(),
-      rejected: isValid ? undefined : check.state,
+      key: check.id.toString(),
+      rejected: check.state === 'valid' ? undefined : check.state,
       ip
     },
     'request'

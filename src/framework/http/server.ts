@@ -4,7 +4,7 @@ import Fastify, {
   type FastifyReply,
   type FastifyRequest
 } from 'fastify'
-import { type Config, trustedProxies } from '../config.ts'
+import type { Config } from '../config.ts'
 import type { Metrics } from '../metrics.ts'
 import { connectionOptions, type NewestReplies } from './connections.ts'
 import { defaultHeaders } from './default-headers.ts'
@@ -46,7 +46,9 @@ export function createFastify(
     loggerInstance: log,
     logController: new AccessLog(),
     genReqId: requestId,
-    trustProxy: trustedProxies(config.TRUST_PROXY),
+    // The proxy in front of the service tells the address of its client. Fastify
+    // would trust none if it got the number of proxies.
+    trustProxy: (_address, hop) => hop === 0,
     // Node.js limits the whole URL, with the headers.
     routerOptions: { maxParamLength: 65536 },
     // While closing, requests on open connections are served, with

@@ -5,7 +5,8 @@ import type { Names } from '../api.ts'
 import type { Config } from '../config.ts'
 import { HttpError } from '../errors.ts'
 import type { Database } from '../postgres/database.ts'
-import { networkOf, rateLimit } from './rate-limit.ts'
+import { onceAMinute } from '../once-a-minute.ts'
+import { rateLimit } from './rate-limit.ts'
 import { apiKeyChecker } from './verifier.ts'
 
 declare module 'fastify' {
@@ -14,8 +15,8 @@ declare module 'fastify' {
      * Makes the hook of an operation that needs these scopes. It admits
      * requests with a valid API key, within the rate limit of the key, if the
      * key has all of the scopes. Others get, in this order: 503 if the key
-     * cannot be looked up; 401, or 429 if their address has sent too many
-     * invalid keys; 429 if the key is over its limit; 403 if it lacks a scope.
+     * cannot be looked up; 401 if it is not valid; 429 if it is over its limit;
+     * 403 if it lacks a scope.
      */
     requireApiKey: (neededScopes: string[]) => onRequestHookHandler
   }
@@ -42,9 +43,7 @@ interface Options {
  * - Its default rejects `bearer` in lower case; schemes are case-insensitive
  *   (RFC 9110, section 11.1).
  * - It has no scopes.
- * - It has no rate limits. An address over its limit gets 429 only for requests
- *   whose key is missing, malformed, or was looked up and found invalid: a new
- *   key must work immediately, whatever the address has sent before.
+ * - It has no rate limit of API keys. The proxy limits who has none.
  *
  * Rejections are not delayed: the service would hold the connections of an
  * attacker open at its own expense.
@@ -52,9 +51,13 @@ interface Options {
 export const bearerAuthentication = fp<Options>(
   async (app, { names, database, config }) => {
     const check = apiKeyChecker(database, names.apiKeyPrefix)
-    const countKey = rateLimit(app, 'key', config.MAX_REQUESTS_PER_MINUTE)
-    const { MAX_REJECTED_KEYS_PER_MINUTE: maxRejected } = config
-    const countRejected = rateLimit(app, 'rejected', maxRejected)
+    const countRequest = rateLimit(app, config.MAX_REQUESTS_PER_MINUTE)
+    const logRejected = onceAMinute((reason: string, ip: string) =>
+      app.log.info(
+        { rejected: reason, ip },
+        'a request without a valid API key'
+      )
+    )
 
     app.decorateRequest('apiKeyCheck', undefined)
     await app.register(bearerAuth, {
@@ -88,13 +91,13 @@ export const bearerAuthentication = fp<Options>(
           })
           if (state === 'valid') {
             const isAllowed = hasScopes(scopes, neededScopes)
-            const limitError = countKey(String(id), reply)
+            const limitError = countRequest(id, reply)
             return done(limitError ?? (isAllowed ? undefined : forbidden))
           }
 
           app.metrics.authFailures.inc({ reason: state })
-          const error401 = state === 'absent' ? keyRequired : keyInvalid
-          done(countRejected(networkOf(request.ip), reply) ?? error401)
+          logRejected(state, request.ip)
+          done(state === 'absent' ? keyRequired : keyInvalid)
         })
     })
   },

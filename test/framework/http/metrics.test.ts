@@ -57,8 +57,7 @@ const counts = {
   'http_errors_total{operation="listNotes",code="unavailable"}': 0,
   'http_errors_total{operation="none",code="outcome_unknown"}': 0,
   'http_errors_total{operation="none",code="list_too_long"}': 0,
-  'rate_limited_total{limit="key"}': 1,
-  'rate_limited_total{limit="rejected"}': 1,
+  rate_limited_total: 1,
   'auth_failures_total{reason="unknown"}': 2,
   'auth_failures_total{reason="revoked"}': 0,
   'database_statement_seconds_count{statement="createNote",outcome="ok"}': 1,
@@ -81,8 +80,7 @@ t.test('requests and their errors are counted', async (t) => {
   const service = await startNotes(t, {
     config: {
       ...config,
-      MAX_REQUESTS_PER_MINUTE: 6,
-      MAX_REJECTED_KEYS_PER_MINUTE: 1
+      MAX_REQUESTS_PER_MINUTE: 6
     }
   })
   service.app.server.headersTimeout = 500
@@ -97,8 +95,8 @@ t.test('requests and their errors are counted', async (t) => {
     t.equal((await listNotes(service)).statusCode, 429)
 
     const wrong = { authorization: `Bearer ${makeKey()}` }
-    for (const status of [401, 429])
-      t.equal((await listNotes(service, wrong)).statusCode, status)
+    for (let count = 0; count < 2; count++)
+      t.equal((await listNotes(service, wrong)).statusCode, 401)
 
     await t.rejects(service.database.run('writes', { text: violation }))
     await send(service, 'nonsense\r\n\r\n')
@@ -110,7 +108,7 @@ t.test('requests and their errors are counted', async (t) => {
   for (const [operation, status, count] of [
     ['createNote', 201, 3],
     ['listNotes', 200, 1],
-    ['listNotes', 429, 2]
+    ['listNotes', 429, 1]
   ] as const) {
     const series = `{operation="${operation}",status="${status}"}`
     t.equal(await sample(service.app, duration + series), count, series)
@@ -160,21 +158,6 @@ t.test('connections and readiness are measured', async (t) => {
   await app.inject('/readyz')
   t.equal(await sample(service.app, 'ready'), 0)
   t.equal(await sample(service.app, 'migrations_pending'), 1)
-})
-
-t.test('proxies that are not trusted are counted', async (t) => {
-  const ignoring = await startNotes(t, { config })
-  const trusting = await startNotes(t, {
-    config: { ...config, TRUST_PROXY: '1' }
-  })
-  for (const [{ app }, count] of [
-    [ignoring, 1],
-    [trusting, 0]
-  ] as const) {
-    await increases(t, app, { http_untrusted_forwards_total: count }, () =>
-      app.inject({ url: '/livez', headers: { 'x-forwarded-for': '192.0.2.1' } })
-    )
-  }
 })
 
 t.test('METRICS_PORT serves the metrics', async (t) => {
