@@ -90,6 +90,12 @@ export class Metrics {
     databaseErrorCodes
   )
 
+  readonly databaseFailure = this.gauge(
+    'database_last_failure_timestamp_seconds',
+    'When the database was last unavailable for this use, or 0',
+    ['use']
+  )
+
   readonly statementDuration = this.#histogram(
     'database_statement_seconds',
     'Time that PostgreSQL needs for a statement: ok, timeout or failed',

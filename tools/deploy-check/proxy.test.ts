@@ -173,8 +173,7 @@ t.test('after many guesses, an address gets 429 for more', async (t) => {
   const { url, isReady } = await startHaproxy(t, [service.url])
   await until(isReady, 'the proxy is ready')
   const guess = () => fetch(`${url}/v1/notes`)
-  for (let count = 0; count < 600; count++)
-    t.equal((await guess()).status, 401)
+  for (let count = 0; count < 600; count++) t.equal((await guess()).status, 401)
 
   const response = await guess()
   t.equal(response.headers.get('retry-after'), '60')

@@ -4,7 +4,7 @@ import { batch, Overloaded } from '../batch.ts'
 import type { Config } from '../config.ts'
 import { messageOf } from '../message-of.ts'
 import type { Metrics } from '../metrics.ts'
-import { type Availability, trackAvailability } from './availability.ts'
+import { onceAMinute } from '../once-a-minute.ts'
 import {
   errorKindOf,
   failureOf,
@@ -87,7 +87,8 @@ interface UseState {
   pool: Pool
   /** Whether they can be sent again if their outcome is not known. */
   isRepeatable: boolean
-  availability: Availability
+  /** Logs why the database is unavailable for them. */
+  logOutage: (cause: unknown, hint: string) => void
 }
 
 /**
@@ -146,7 +147,12 @@ export class Database {
     const use = (name: Use, pool: Pool, isRepeatable: boolean): UseState => ({
       pool,
       isRepeatable,
-      availability: trackAvailability(name, log)
+      logOutage: onceAMinute((cause: unknown, hint: string) =>
+        log.error(
+          { err: cause },
+          `the database is unavailable for ${name}${hint}`
+        )
+      )
     })
     this.#uses = {
       checks: use('checks', shared, true),
@@ -154,6 +160,7 @@ export class Database {
       writes: use('writes', shared, false),
       single_rows: use('single_rows', singleRows, false)
     }
+    for (const name in this.#uses) metrics.databaseFailure.set({ use: name }, 0)
     this.#addGauges()
   }
 
@@ -221,7 +228,7 @@ export class Database {
     query: Query,
     values: unknown[] = []
   ): Promise<Row[]> {
-    const { pool, isRepeatable, availability } = this.#uses[use]
+    const { pool, isRepeatable } = this.#uses[use]
     const { name = 'unnamed' } = query
 
     try {
@@ -242,10 +249,9 @@ export class Database {
       endStatement({ outcome })
       if (failure !== undefined) throw failureOf(failure, isRepeatable)
 
-      availability.succeeded()
       return rows
     } catch (error) {
-      this.#report(error, availability)
+      this.#report(error, use)
       throw error
     }
   }
@@ -261,8 +267,8 @@ export class Database {
     this.run('checks', this.#terminateAbandoned, values).catch(() => {})
   }
 
-  /** Counts a failure, and logs it if it begins an outage. */
-  #report(failure: unknown, availability: Availability): void {
+  /** Counts a failure, and logs an outage once a minute. */
+  #report(failure: unknown, use: Use): void {
     // It was not sent.
     if (failure instanceof Overloaded) return
     if (failure instanceof Unavailable || failure instanceof OutcomeUnknown) {
@@ -271,7 +277,9 @@ export class Database {
       const hint =
         kind === 'schema' ? ': migrations or grants may be missing' : ''
       // A conflict is the fault of other statements.
-      if (kind !== 'conflict') availability.failed(failure.cause, hint)
+      if (kind === 'conflict') return
+      this.metrics.databaseFailure.setToCurrentTime({ use })
+      this.#uses[use].logOutage(failure.cause, hint)
       return
     }
 
@@ -295,26 +303,10 @@ export class Database {
           gauge.set({ pool: name }, valueOf(pool))
       })
 
-    this.metrics.gauge(
-      'database_up',
-      '0 while the database is unavailable for this use',
-      ['use'],
-      (gauge) => {
-        for (const { availability } of Object.values(this.#uses)) {
-          const { use, isAvailable } = availability
-          gauge.set({ use }, Number(isAvailable))
-        }
-      }
-    )
     addGauge(
       'database_connections_active',
       'Connections in use',
       ({ totalCount, idleCount }) => totalCount - idleCount
-    )
-    addGauge(
-      'database_connections_max',
-      'Maximum connections',
-      ({ options }) => options.max
     )
     addGauge(
       'database_statements_waiting',
