@@ -56,8 +56,11 @@ const beginSql = (lockTimeoutMs: number) => sql`
       SELECT FROM pg_attribute
       WHERE attrelid = 'pgmigrations'::regclass AND attname = 'hash'
     ) THEN
-      -- The first commits stored none.
+      -- Before there were hashes, files of applied migrations were edited. A
+      -- database with this function has what the files have today.
       ALTER TABLE pgmigrations ADD COLUMN hash text;
+      UPDATE pgmigrations SET hash = 'older'
+      WHERE to_regprocedure('raise_missing_row(text)') IS NULL;
     END IF;
   END $$
 `

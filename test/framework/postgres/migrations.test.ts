@@ -106,6 +106,19 @@ t.test(
   }
 )
 
+t.test('an older database, whose files were edited, is named', async (t) => {
+  const url = await createDatabase(t)
+  await query(
+    url,
+    `ALTER TABLE pgmigrations DROP COLUMN hash;
+     ALTER FUNCTION raise_missing_row(text) RENAME TO missing_row`
+  )
+  const { migrationsFolder } = notes
+  await t.rejects(migrate(url, {}, [migrationsFolder]), {
+    message: /^applied migrations have changed \(0001_framework, 0002_notes\)/
+  })
+})
+
 t.test('creates go on while a migration waits for a reader', async (t) => {
   const service = await startNotes(t, { config: { DATABASE_TIMEOUT_MS: 5000 } })
   const { databaseUrl } = service
