@@ -13,7 +13,7 @@ const { service: serviceName, apiKeyPrefix } = api.names
 const { scopes } = readApiDocument(api.openapiFile)
 
 // On stdout is what a command prints, such as the only copy of a key.
-const log = createLogger('info', apiKeyPrefix, process.stderr)
+const log = createLogger('info', apiKeyPrefix, process.stderr.fd)
 
 const program = keyCommands(
   (action) =>

@@ -1,4 +1,3 @@
-import { createRequire } from 'node:module'
 import { pino, type Logger } from 'pino'
 import { apiKeyPattern } from './keys/key.ts'
 
@@ -10,27 +9,19 @@ const minWriteBytes = 4096
 const flushIntervalMs = 200
 
 /**
- * Creates the log: JSON lines, or readable ones on a terminal. Of an API key,
- * it keeps the part that `keys list` shows.
+ * Creates the log: JSON lines. Of an API key, it keeps what `keys list` shows.
  *
- * Several JSON lines are written together, at the latest after 0.2 s and when
- * the process exits; a SIGKILL loses that much. While the output cannot be
- * written, such as on a full disk, up to 16 MiB wait and further lines are
- * dropped.
+ * Several lines are written together, at the latest after 0.2 s and when the
+ * process exits; a SIGKILL loses that much. While the output cannot be written,
+ * such as on a full disk, up to 16 MiB wait and further lines are dropped.
  */
 export function createLogger(
   level: string,
   apiKeyPrefix: string,
-  output: { fd: number; isTTY?: boolean } = process.stdout
+  fd = process.stdout.fd as number
 ): Logger {
-  const format = output.isTTY ? readableFormat() : undefined
   const pattern = new RegExp(apiKeyPattern(apiKeyPrefix), 'gi')
-  const streamWrite = (line: string) =>
-    (format?.(line) ?? line).replace(pattern, '$1***')
-  const destination = openDestination(
-    output.fd,
-    output.isTTY ? 0 : minWriteBytes
-  )
+  const streamWrite = (line: string) => line.replace(pattern, '$1***')
 
   return pino(
     {
@@ -38,7 +29,7 @@ export function createLogger(
       serializers: { err: serializeError },
       hooks: { streamWrite }
     },
-    destination
+    openDestination(fd)
   )
 }
 
@@ -57,11 +48,11 @@ function serializeError(error: Error): object {
  * is full fails with EAGAIN immediately, because Node.js makes stdout
  * non-blocking.
  */
-function openDestination(fd: number, minLength: number) {
+function openDestination(fd: number) {
   const destination = pino.destination({
     fd,
     sync: true,
-    minLength,
+    minLength: minWriteBytes,
     periodicFlush: flushIntervalMs,
     maxLength: maxWaitingBytes,
     retryEAGAIN: () => false
@@ -77,17 +68,4 @@ function openDestination(fd: number, minLength: number) {
   })
 
   return destination
-}
-
-/** Loads pino-pretty, which only a terminal needs. */
-function readableFormat(): (line: string) => string {
-  const require = createRequire(import.meta.url)
-  // The type of a module that is loaded synchronously.
-  const pretty = require('pino-pretty') as typeof import('pino-pretty')
-
-  return pretty.prettyFactory({
-    singleLine: true,
-    ignore: 'pid,hostname',
-    translateTime: 'SYS:HH:MM:ss.l'
-  })
 }
