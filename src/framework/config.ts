@@ -29,7 +29,16 @@ const validate = new Ajv({
   formats: {
     postgres: (text) =>
       /^postgres(ql)?:\/\/[^\s#{}]+$/.test(text) && URL.canParse(text),
-    origins: (text) => text === originsIn(text)
+    // As browsers write them: without a path and a default port.
+    origins: (text) =>
+      text
+        .split(',')
+        .every(
+          (url) =>
+            /^https?:[\w/.:[\]-]+$/.test(url) &&
+            URL.canParse(url) &&
+            new URL(url).origin === url
+        )
   }
 }).compile<Config>({ type: 'object', properties: variables })
 
@@ -127,24 +136,7 @@ function withDatabaseUrl(texts: Texts): Texts {
 }
 
 /** Writes `PORT must be <= 65535: Port to listen on. 0 takes a free one.` */
-function describe({ instancePath, message, parentSchema, data }: ErrorObject) {
-  const variable = parentSchema as Variable
-  const spelling = variable.format === 'origins' ? originsIn(String(data)) : ''
-  const hint = spelling && ` (write ${spelling})`
-  return `${instancePath.slice(1)} ${message}${hint}: ${descriptionOf(variable)}`
-}
-
-/**
- * The comma-separated origins of URLs, as browsers write them.
- *
- * @returns an empty string if one of them is no URL of a page
- */
-function originsIn(text: string): string {
-  const origins = text
-    .split(',')
-    .map((url) => (URL.canParse(url) ? new URL(url).origin : ''))
-  const arePages = origins.every((origin) =>
-    /^https?:[\w/.:[\]-]+$/.test(origin)
-  )
-  return arePages ? origins.join() : ''
+function describe({ instancePath, message, parentSchema }: ErrorObject) {
+  const description = descriptionOf(parentSchema as Variable)
+  return `${instancePath.slice(1)} ${message}: ${description}`
 }

@@ -63,8 +63,7 @@ export const commonVariables = {
   FIRST_API_KEY_FILE: {
     type: 'string',
     description:
-      'File with an API key, which is stored at start if the database has ' +
-      'none. `deploy/secrets` makes one.'
+      'File with an API key to store at start if the database has none'
   },
 
   DATA_DIR: {
@@ -109,16 +108,14 @@ export const commonVariables = {
   METRICS_PORT: {
     ...port,
     description:
-      'Port of /metrics for Prometheus, without an API key. ' +
-      'If unset, metrics are off.'
+      'Port of /metrics for Prometheus, without an API key; off if unset'
   },
 
   MAX_REQUESTS_PER_MINUTE: {
     ...count,
     default: 60_000,
     description:
-      'Maximum requests per minute for each API key and replica. ' +
-      'Further ones get 429. 0 disables the limit.'
+      'Maximum requests per minute for each API key and replica; 0: no limit'
   }
 } as const satisfies Record<string, Variable>
 
@@ -135,8 +132,7 @@ export const rarelyNeededVariables = {
     maximum: 60_000,
     description:
       'Time limit to connect to the database, and to run a statement; ' +
-      '503 after it. With more, raise IDLE_TIMEOUT_MS and ' +
-      'the time limits of the proxy.'
+      '503 after it'
   },
 
   DATABASE_SERVICE_ROLE: {
@@ -154,17 +150,15 @@ export const rarelyNeededVariables = {
     maximum: 500_000_000,
     description:
       'Maximum size of a list, and of all responses over 64 KiB together ' +
-      'that clients are still reading. If a new one needs room, those that ' +
-      'were sent the longest ago are cut off. The service needs up to eight ' +
-      'times this memory.'
+      'that clients are still reading: a new one cuts off the oldest'
   },
 
   IDLE_TIMEOUT_MS: {
     ...milliseconds,
     default: 72_000,
     description:
-      'Time without a byte before a connection is closed. It must exceed ' +
-      'the idle timeout of the proxy, and the longest response.'
+      'Time without a byte before a connection is closed, above the idle ' +
+      'timeout of the proxy'
   },
 
   SHUTDOWN_DELAY_MS: {
