@@ -217,17 +217,9 @@ t.test('a link on the page opens its operation, as Back does', async (t) => {
   await hasArrived(page, 'createPet')
 })
 
-t.test('a button copies the code of the guide', async (t) => {
+t.test('the guide names this deployment in its code', async (t) => {
   const { page } = await openDocs(t, url)
   await page.goto(`${url}/docs/guide`)
-  const buttons = page.getByRole('button', { name: 'Copy' })
-  t.equal(await buttons.count(), await page.locator('pre').count())
-  await buttons.first().click()
-
-  // Pastes it, for which a page needs no permission.
-  await page.goto(`${url}/docs`)
-  await page.locator('.schemes .authorize').click()
-  const field = page.getByLabel('Value')
-  await field.press('Control+V')
-  t.match(await field.inputValue(), `export BASE_URL=${url}/v1`)
+  const [first] = await page.locator('pre').allTextContents()
+  t.match(first, `export BASE_URL=${url}/v1`)
 })

@@ -92,9 +92,7 @@ const redirects: Record<string, string> = {
   '/docs': 'docs/',
   // With a query, such as ?from=mail.
   '/docs/': './',
-  '/docs/static/index.html': '../',
-  // Swagger UI would write the document in words of its choice.
-  '/docs/yaml': '../openapi.yaml'
+  '/docs/static/index.html': '../'
 }
 
 /**

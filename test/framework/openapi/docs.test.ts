@@ -55,8 +55,7 @@ const arrivals = {
   '/docs': '/docs/',
   '/docs?from=mail': '/docs/',
   '/docs/?from=mail': '/docs/',
-  '/docs/static/index.html': '/docs/',
-  '/docs/yaml': '/openapi.yaml'
+  '/docs/static/index.html': '/docs/'
 }
 
 t.test('other paths lead to the page, behind any prefix', async (t) => {
