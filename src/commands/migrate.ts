@@ -1,5 +1,6 @@
 // `npm run migrate`: applies the pending migrations to the configured database.
 // `npm run migrate -- --check` checks the configuration, and prints them only.
+import { parseArgs } from 'node:util'
 import '../framework/javascript-pg.ts'
 import { exitOnError } from '../framework/exit-on-error.ts'
 import type { OpenedDatabase } from '../framework/open-database.ts'
@@ -8,15 +9,9 @@ import { withDatabase } from './run-command.ts'
 
 const isUpToDate = 'The database is up to date.'
 
-async function run(options: string[]): Promise<void> {
-  switch (options.join(' ')) {
-    case '':
-      return withDatabase(migrate)
-    case '--check':
-      return withDatabase(check, 'silent')
-    default:
-      throw new Error('migrate has only the option --check')
-  }
+async function run(): Promise<void> {
+  const { values } = parseArgs({ options: { check: { type: 'boolean' } } })
+  return values.check ? withDatabase(check, 'silent') : withDatabase(migrate)
 }
 
 async function migrate(opened: OpenedDatabase): Promise<string> {
@@ -29,4 +24,4 @@ async function check(opened: OpenedDatabase): Promise<string> {
   return pending.length === 0 ? isUpToDate : `To migrate: ${pending.join(', ')}`
 }
 
-await run(process.argv.slice(2)).catch(exitOnError(api.names.service))
+await run().catch(exitOnError(api.names.service))

@@ -1,20 +1,15 @@
 import { type Config, loadConfig } from '../framework/config.ts'
 import { exitOnError } from '../framework/exit-on-error.ts'
 import { createLogger } from '../framework/log.ts'
-import { messageOf } from '../framework/message-of.ts'
 import { Metrics } from '../framework/metrics.ts'
 import {
   openDatabase,
   type OpenedDatabase
 } from '../framework/open-database.ts'
 import type { Database } from '../framework/postgres/database.ts'
-import { retry } from '../framework/retry.ts'
 import { api } from '../handlers/index.ts'
 
 type Printed = string | object[]
-
-/** How PostgreSQL rejects connections before and after it accepts them. */
-const temporaryPattern = /the database system is (starting up|shutting down)$/
 
 /** Ends the process: what cannot be shown may be a new API key. */
 const failWithoutOutput = ({ message }: Error) =>
@@ -24,8 +19,7 @@ const failWithoutOutput = ({ message }: Error) =>
 
 /**
  * Runs a command on the configured database, and prints the text that it
- * returns, or a table of rows. Tries again if the process whose embedded
- * PostgreSQL it shares is about to end.
+ * returns, or a table of rows.
  *
  * @param logLevel by default, that of the configuration
  */
@@ -37,25 +31,17 @@ export async function withDatabase(
   const config = loadConfig(process.env)
   const level = logLevel ?? config.LOG_LEVEL
   const log = createLogger(level, api.names.apiKeyPrefix)
-
-  async function run() {
-    const opened = await openDatabase(config, api, log, new Metrics(), {
-      mayShare: true
-    })
-    try {
-      const result = await command(opened, config)
-      if (typeof result === 'string') console.log(result)
-      else console.table(result)
-    } finally {
-      await opened.closeDatabase()
-    }
-  }
-
-  return retry(run, {
-    report: () => {},
-    isTemporary: (error) => temporaryPattern.test(messageOf(error)),
-    maxAttempts: 5
+  const opened = await openDatabase(config, api, log, new Metrics(), {
+    mayShare: true
   })
+
+  try {
+    const result = await command(opened, config)
+    if (typeof result === 'string') console.log(result)
+    else console.table(result)
+  } finally {
+    await opened.closeDatabase()
+  }
 }
 
 /**

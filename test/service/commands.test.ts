@@ -4,7 +4,6 @@ import t, { type Test } from 'tap'
 import { copyData, createDatabase, empty, query } from '../support/database.ts'
 import { notesEnvironment, postNote, serveNotes } from '../support/notes.ts'
 import { call, keyPattern, run, script, started } from '../support/process.ts'
-import { errorResponse, startProxy } from '../support/proxy.ts'
 import { until } from '../support/until.ts'
 
 /** Where a command finds its database. */
@@ -122,24 +121,6 @@ t.test('a command whose output is lost fails', async (t) => {
   const command = [...script('src/commands/keys.ts'), 'list']
   const { code } = await call(t, command, { env, file })
   t.equal(code, 1, 'also if its error is lost')
-})
-
-t.test('a command waits for a server that starts or shuts down', async (t) => {
-  const { state, url, cut } = await startProxy(t, await createDatabase(t))
-  const rejections = ['starting up', 'shutting down'].map((reason) =>
-    errorResponse('FATAL', '57P03', `the database system is ${reason}`)
-  )
-  state.change = (chunk) => rejections.pop() ?? chunk
-
-  const create = [...script('src/commands/keys.ts'), 'create', '--name', 'x']
-  const command = run(t, create, {
-    env: { DATABASE_URL: url, ...notesEnvironment }
-  })
-  await command.sees(keyPattern)
-  t.same(rejections, [])
-  // PostgreSQL would have closed the connections that it rejected.
-  cut()
-  t.equal(await command.exited, 0)
 })
 
 t.test(

@@ -191,7 +191,8 @@ const commandLines: [command: string, env: Env, says: Says][] = [
     { DATABASE_URL },
     'There is no valid key 99; see: keys list'
   ],
-  ['commands/migrate.ts --chekc', {}, 'migrate has only the option --check']
+  ['commands/migrate.ts --chekc', {}, "Unknown option '--chekc'"],
+  ['commands/migrate.ts check', {}, "Unexpected argument 'check'"]
 ]
 
 /** The line of an output: all lines but those of the log below warnings. */
