@@ -45,10 +45,9 @@ export async function buildApp({
   // Connections, the default headers, errors and the access log.
   const app = createFastify(config, metrics, log)
 
-  const { METRICS_PORT: port } = config
-  if (port !== undefined) {
+  if (config.METRICS_PORT !== undefined) {
     measureNextExpiry(database)
-    await app.register(metricsEndpoint, { config, port, apiDocument })
+    await app.register(metricsEndpoint, { config, apiDocument })
   }
 
   // @fastify/cors, so that a page can also read the errors of what follows.

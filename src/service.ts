@@ -34,13 +34,13 @@ export async function start(api: Api) {
   // 2. Open DATABASE_URL, or start the embedded PostgreSQL and migrate it.
   const { ready, ...opened } = await openForService(config, api, log, metrics)
   const { database, checkReady, crash } = opened
-  crash?.then(exitWithError).catch(exitWithError)
+  crash?.then(exitWithError, exitWithError)
 
   // 3. Build the app and listen. Without its database, it responds with 503.
   const parts = { config, api, apiDocument, database, metrics, checkReady, log }
   const app = await buildApp(parts)
   await app.ready()
-  const url = await listen(app, config, config.PORT, 'PORT')
+  const url = await listen(app, config, 'PORT')
 
   // 4. Start the background work when the database has its tables.
   const background = new AbortController()

@@ -1,5 +1,5 @@
-// The metrics of the framework, except the gauges that connections.ts and
-// database.ts make. `npm run generate` writes docs/metrics.md.
+// The metrics of the framework, except the gauges that have their values where
+// they are made. `npm run generate` writes docs/metrics.md.
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 
 declare module 'fastify' {
@@ -54,16 +54,6 @@ export class Metrics {
     'http_errors_total',
     'Errors, by the code in the body; aborted if the response was not sent completely',
     ['operation', 'code']
-  )
-
-  readonly responseBuffers = this.gauge(
-    'response_buffer_bytes',
-    'Memory of responses that clients have yet to read'
-  )
-
-  readonly maxResponseBuffers = this.gauge(
-    'response_buffer_max_bytes',
-    'MAX_RESPONSE_BUFFER_BYTES'
   )
 
   readonly ready = this.gauge(

@@ -30,7 +30,7 @@ export function createHandler<Body extends object, Params, Status, Schema>(
   definition: CreateDefinition<Body, Params, Status, Schema>
 ) {
   const { operationId, status, bodyColumns, location } = definition
-  const { otherColumns = [], precheck } = definition
+  const { otherColumns = [], precheck, errorsByConstraint = {} } = definition
   const insert = groupedInsert<Schema>(database, {
     plain: database.prepare(operationId, insertSql(definition)),
     idempotent: database.prepare(
@@ -58,7 +58,8 @@ export function createHandler<Body extends object, Params, Status, Schema>(
     unfinished++
     const inserted = insert(row).finally(() => unfinished--)
     const result = await inserted.catch((error: unknown) => {
-      throw errorOf(error, request, definition)
+      const { constraint = '' } = postgresErrorIn(error)
+      throw errorsByConstraint[constraint]?.(request) ?? error
     })
     const { outcome } = result
 
@@ -127,16 +128,6 @@ function unquoted(header: string): string {
 
 /** A hash as the text of a bytea of PostgreSQL: a Buffer would take longer. */
 const sha256Bytea = (text: string) => `\\x${hash('sha256', text, 'hex')}`
-
-/** The error of a row whose statement failed. */
-function errorOf<Body, Params, Status, Schema>(
-  error: unknown,
-  request: CreateRequest<Body, Params>,
-  { errorsByConstraint = {} }: CreateDefinition<Body, Params, Status, Schema>
-): unknown {
-  const { constraint = '' } = postgresErrorIn(error)
-  return errorsByConstraint[constraint]?.(request) ?? error
-}
 
 /** The id of a row of JSON, as text: a number would round it. */
 const idIn = (row: string) => String((parse(row) as { id: unknown }).id)

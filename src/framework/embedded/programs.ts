@@ -74,11 +74,6 @@ function packageFolder(): string {
   }
 }
 
-interface Link {
-  source: string
-  target: string
-}
-
 /**
  * Creates the symbolic links that npm cannot pack, where it ran no scripts.
  *
@@ -86,7 +81,10 @@ interface Link {
  */
 export function createLinks(folder: string): void {
   const list = path.join(folder, 'native/pg-symlinks.json')
-  const links = JSON.parse(readFileSync(list, 'utf8')) as Link[]
+  const links = JSON.parse(readFileSync(list, 'utf8')) as {
+    source: string
+    target: string
+  }[]
 
   for (const { source, target } of links) {
     const link = path.join(folder, target)

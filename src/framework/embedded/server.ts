@@ -81,18 +81,17 @@ export async function startServer(
   // It may have rejected connections while it started.
   output = ''
 
+  // Nothing is lost: the next start recovers, as after a power failure.
   const crash = ended.then(() =>
     // After stop(), this never settles.
-    isStopping ? new Promise<never>(() => {}) : crashOf(output)
+    isStopping
+      ? new Promise<never>(() => {})
+      : new Error(
+          `the embedded PostgreSQL has ended (${reasonIn(output)}): start again`
+        )
   )
 
   return { url, stop, crash }
-}
-
-/** Nothing is lost: the next start recovers, as after a power failure. */
-function crashOf(output: string): Error {
-  const reason = reasonIn(output)
-  return new Error(`the embedded PostgreSQL has ended (${reason}): start again`)
 }
 
 function spawnWatchdog(postgres: string[], socketFolder: string) {

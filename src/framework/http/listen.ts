@@ -3,21 +3,19 @@ import type { Config } from '../config.ts'
 import { messageOf } from '../message-of.ts'
 
 /**
- * Listens on HOST and a port.
+ * Listens on HOST and the port of a variable.
  *
- * @param portName the variable of the port
  * @returns the URL
  * @throws Error that says what Node.js rejects, and which variables to set
  */
-export function listen(
+export const listen = (
   app: FastifyInstance,
-  { HOST: host }: Pick<Config, 'HOST'>,
-  port: number,
-  portName: 'PORT' | 'METRICS_PORT'
-): Promise<string> {
-  return app.listen({ port, host }).catch((error: unknown) => {
-    throw new Error(`${messageOf(error)}: set HOST or ${portName}`, {
-      cause: error
+  config: Config,
+  variable: 'PORT' | 'METRICS_PORT'
+): Promise<string> =>
+  app
+    .listen({ host: config.HOST, port: config[variable] ?? 0 })
+    .catch((cause: unknown) => {
+      const message = `${messageOf(cause)}: set HOST or ${variable}`
+      throw new Error(message, { cause })
     })
-  })
-}

@@ -16,8 +16,6 @@ const endpointOptions = {
 
 interface Options {
   config: Config
-  /** METRICS_PORT. */
-  port: number
   apiDocument: ApiDocument
 }
 
@@ -27,7 +25,7 @@ interface Options {
  * that must not be published, and /livez, for when all connections are in use.
  */
 export const metricsEndpoint = fp<Options>(
-  (app, { config, port, apiDocument }) => {
+  (app, { config, apiDocument }) => {
     const { metrics } = app
     const { registry } = metrics
     collectDefaultMetrics({
@@ -63,7 +61,7 @@ export const metricsEndpoint = fp<Options>(
     })
     endpoint.get('/livez', () => ({ status: 'ok' }))
     app.addHook('onReady', async () => {
-      const url = await listen(endpoint, config, port, 'METRICS_PORT')
+      const url = await listen(endpoint, config, 'METRICS_PORT')
       app.log.info(`metrics at ${url}/metrics`)
     })
     app.addHook('onClose', () => endpoint.close())

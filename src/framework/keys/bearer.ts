@@ -90,7 +90,10 @@ export const bearerAuthentication = fp<Options>(
             state: 'absent'
           })
           if (state === 'valid') {
-            const isAllowed = hasScopes(scopes, neededScopes)
+            // A key with null may do everything.
+            const isAllowed =
+              scopes === null ||
+              neededScopes.every((one) => scopes.includes(one))
             const limitError = countRequest(id, reply)
             return done(limitError ?? (isAllowed ? undefined : forbidden))
           }
@@ -103,10 +106,6 @@ export const bearerAuthentication = fp<Options>(
   },
   { name: 'bearer-authentication' }
 )
-
-/** Whether a key has the needed scopes. One with null may do everything. */
-const hasScopes = (scopes: string[] | null, needed: string[]): boolean =>
-  scopes === null || needed.every((one) => scopes.includes(one))
 
 /** Makes the errors of RFC 6750, section 3.1, for an operation. */
 function errorsOf(realm: string, scope: string) {

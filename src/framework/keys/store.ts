@@ -227,15 +227,11 @@ function errorOf(cause: unknown): unknown {
       { cause }
     )
   }
-  if (errorKindOf(cause) === 'conflict')
-    return new Error('The key is locked: try again', { cause })
-
   // query_canceled: the service has ended a wait for a lock of the table.
-  if (postgresErrorIn(cause).code === '57014') {
-    return new Error('The keys are locked, or PostgreSQL is slow: try again', {
-      cause
-    })
-  }
-
-  return cause
+  const isSlow = postgresErrorIn(cause).code === '57014'
+  return isSlow || errorKindOf(cause) === 'conflict'
+    ? new Error('The key is locked, or PostgreSQL is slow: try again', {
+        cause
+      })
+    : cause
 }

@@ -46,7 +46,14 @@ export function apiKeyChecker(
     maxInputRows: maxLookedUp,
     run: (query, values) => hedged(() => database.run('checks', query, values))
   })
-  const recordUse = useRecorder(database)
+  const recordUseStatement = database.prepare(
+    'record-use-of-api-keys',
+    recordUseSql
+  )
+  const recordUse = batch(async (ids: bigint[]) => {
+    await database.run('checks', recordUseStatement, [ids])
+    return ids
+  })
   const trusted = new LRUCache<string, ApiKeyCheck>({
     max: maxTrusted,
     ttl: trustMs,
@@ -107,13 +114,3 @@ const recordUseSql = sql`
   )
     AND set_config('synchronous_commit', 'off', true) IS NOT NULL
 `
-
-/** Returns the function that records a use. Uses share statements. */
-function useRecorder(database: Database): (id: bigint) => Promise<unknown> {
-  const statement = database.prepare('record-use-of-api-keys', recordUseSql)
-
-  return batch(async (ids: bigint[]) => {
-    await database.run('checks', statement, [ids])
-    return ids
-  })
-}

@@ -196,16 +196,14 @@ function missing(applied: Applied[], migrations: Migration[]): Migration[] {
     ({ name, hash }) => (hashes.get(name) ?? hash) !== hash
   )
   if (changed.length > 0) {
+    const names = changed.map(({ name }) => name).join(', ')
     throw new Error(
-      `applied migrations have changed (${namesOf(changed)}): ` +
+      `applied migrations have changed (${names}): ` +
         'restore their files, or copy the data to a new database'
     )
   }
   return migrations.filter(({ name }) => !hashes.has(name))
 }
-
-const namesOf = (migrations: Migration[]): string =>
-  migrations.map(({ name }) => name).join(', ')
 
 /**
  * Reads the folder, and returns a function that finds the names of the

@@ -1,8 +1,7 @@
-import type { FastifyBaseLogger, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import { sharedCall } from '../batch.ts'
 import { HttpError } from '../errors.ts'
 import { CachedBody } from '../http/cached-body.ts'
-import { onceAMinute } from '../once-a-minute.ts'
 import { type JsonReply, type Sent, sendJson } from '../openapi/handler.ts'
 import type { RawJson, RowJson } from '../openapi/json.ts'
 import type { Database, Statement } from '../postgres/database.ts'
@@ -72,8 +71,6 @@ interface ListRow {
 /** A list that was read. */
 interface ReadList {
   version: string
-  /** Bytes. */
-  size: number
   /** Undefined if the list is too long. */
   body: CachedBody | undefined
 }
@@ -122,22 +119,13 @@ export function listHandler<Item>(
   `
   const statement = database.prepare(statementName, listSql(items))
   const read = listReader(database, buffers.limit, statement)
-  const logTooLong = onceAMinute((log: FastifyBaseLogger, size: number) =>
-    log.error(
-      `${statementName} returns ${size} bytes: raise ` +
-        `MAX_RESPONSE_BUFFER_BYTES (${buffers.limit})`
-    )
-  )
 
   return async (
-    request: Pick<FastifyRequest, 'headers' | 'log'>,
+    request: Pick<FastifyRequest, 'headers'>,
     reply: ListReply<Item>
   ): Promise<Sent> => {
-    const { size, body } = await read()
-    if (body === undefined) {
-      logTooLong(request.log, size)
-      throw listTooLong
-    }
+    const { body } = await read()
+    if (body === undefined) throw listTooLong
 
     // The client may keep the list, but must check before each use that it is
     // unchanged (RFC 9111, section 5.2.2).
@@ -157,7 +145,7 @@ export function listHandler<Item>(
  */
 function listReader(database: Database, maxSize: number, statement: Statement) {
   // Before the first read: no version of PostgreSQL is empty.
-  let last: ReadList = { version: '', size: 0, body: undefined }
+  let last: ReadList = { version: '', body: undefined }
 
   async function read(): Promise<ReadList> {
     // Otherwise, frequent commits could make bodies faster than they are
@@ -170,7 +158,7 @@ function listReader(database: Database, maxSize: number, statement: Statement) {
 
     const body = text === null ? undefined : new CachedBody(text)
     const isUnchanged = body?.etag === last.body?.etag
-    last = { version, size, body: isUnchanged ? last.body : body }
+    last = { version, body: isUnchanged ? last.body : body }
     return last
   }
 

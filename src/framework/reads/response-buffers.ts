@@ -13,7 +13,6 @@ const uncountedSize = 2 ** 16
 export class ResponseBuffers {
   /** Bytes. A larger body takes the place of all others. */
   readonly limit: number
-  readonly #metrics: Metrics
   /** The responses that send each body. The last sent body is last. */
   readonly #readers = new Map<Buffer, Set<ServerResponse>>()
   #size = 0
@@ -21,8 +20,12 @@ export class ResponseBuffers {
   /** @param limit bytes */
   constructor(limit: number, metrics: Metrics) {
     this.limit = limit
-    this.#metrics = metrics
-    metrics.maxResponseBuffers.set(limit)
+    metrics.gauge(
+      'response_buffer_ratio',
+      'Responses that clients have yet to read, as a share of MAX_RESPONSE_BUFFER_BYTES',
+      [],
+      (gauge) => gauge.set(this.#size / limit)
+    )
   }
 
   /**
@@ -59,18 +62,13 @@ export class ResponseBuffers {
       for (const { req } of readers) req.socket.destroy()
     }
 
-    this.#count(body.length)
+    this.#size += body.length
 
     return new Set()
   }
 
   #remove(body: Buffer): void {
     this.#readers.delete(body)
-    this.#count(-body.length)
-  }
-
-  #count(bytes: number): void {
-    this.#size += bytes
-    this.#metrics.responseBuffers.set(this.#size)
+    this.#size -= body.length
   }
 }

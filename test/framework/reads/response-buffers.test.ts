@@ -17,7 +17,8 @@ const reader = (method = 'GET') =>
 function start() {
   const metrics = new Metrics()
   const memory = new ResponseBuffers(2.5 * megabyte, metrics)
-  const held = () => sample({ metrics }, 'response_buffer_bytes')
+  const held = async () =>
+    Number(await sample({ metrics }, 'response_buffer_ratio')) * memory.limit
   return { memory, held }
 }
 
