@@ -329,7 +329,7 @@ t.test('dumps are restored as a test, and removed', async (t) => {
   await underLoad(t, async () => {
     const dump = await documented('Back up', 0, { BACKUPS })
     t.same(readdirSync(BACKUPS), [path.basename(dump), other])
-    t.match(path.basename(dump), `${project}-20`)
+    t.match(dump, `/${project}-20`)
     await documented('Back up', 1, { BACKUPS })
   })
 })
