@@ -84,9 +84,9 @@ stop_api() {
   save_logs db $(docker compose ps -aq db)
 }
 
-# Another cluster, $folder, takes the place of the current one: replace_cluster, then
-# use_cluster or go_back. Until use_cluster, only variables name it, and .env the
-# current one. Nobody but these scripts can connect to either meanwhile.
+# Begins to replace the current cluster with another one, in $folder. use_cluster completes
+# it, go_back undoes it. Until then, .env names the current one, and only variables name
+# the other. Meanwhile, nobody but these scripts can connect to either.
 replace_cluster() {
   trap go_back EXIT
   stop_api
@@ -139,7 +139,7 @@ use_cluster() {
   docker compose up -d --wait ||
     fail "The database is replaced, but the service does not become ready. To undo it: $undo"
   if has_archive; then
-    # deploy/recover would restore from the newest base backup, whose WAL has nothing from after the undoing.
+    # A newer base backup: deploy/recover would use that of the abandoned cluster, whose WAL ends there.
     undo="$undo && deploy/copy"
     exec 9<&-
     deploy/copy || fail 'The service is ready, but its base backup failed: run deploy/copy.'

@@ -4,7 +4,8 @@
 # the same privileges takes turns with it, so that a password changes while the
 # service runs. One reads statistics, for monitoring. Runs on a new volume, and by
 # hand after a password has changed.
-#   roles.sh [end]   end: nobody can log in any more as the role that was in turn before
+#   roles.sh [end]   end: the role of the service that database_url does not name cannot
+#                    log in any more
 #   PSQL     how to run psql as a superuser of your own PostgreSQL, whose password
 #            stays as it is
 #   SECRETS  the folder of the secrets

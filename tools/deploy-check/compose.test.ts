@@ -313,18 +313,23 @@ t.test('two scripts do not run at the same time', async (t) => {
 const BACKUPS = path.join(folder, 'backups')
 
 t.test('dumps are restored as a test, and removed', async (t) => {
-  const old = path.join(BACKUPS, 'pet-categories-old.dump')
+  const old = '2020-01-01T00-00-00Z.dump'
+  const [own, other] = [`${project}-${old}`, `${project}-staging-${old}`]
   mkdirSync(BACKUPS)
-  writeFileSync(old, '')
-  utimesSync(old, 0, 0)
+  for (const name of [own, other]) {
+    const file = path.join(BACKUPS, name)
+    writeFileSync(file, '')
+    utimesSync(file, 0, 0)
+  }
   const failing = { BACKUPS, COMPOSE_PROJECT_NAME: 'none' }
   await t.rejects(documented('Back up', 0, failing))
-  t.same(readdirSync(BACKUPS), ['pet-categories-old.dump'])
+  t.same(readdirSync(BACKUPS), [own, other])
   await t.rejects(documented('Back up', 1, { BACKUPS }), 'no dump')
 
   await underLoad(t, async () => {
     const dump = await documented('Back up', 0, { BACKUPS })
-    t.same(readdirSync(BACKUPS), [path.basename(dump)])
+    t.same(readdirSync(BACKUPS), [path.basename(dump), other])
+    t.match(dump, `/${project}-20`)
     await documented('Back up', 1, { BACKUPS })
   })
 })
@@ -470,6 +475,7 @@ t.test('a moment is restored from the archive, and then another', async (t) => {
   const recover = (TIME: string) => documented(heading, 2, { TIME })
   const archive = path.join(folder, 'archive')
   mkdirSync(archive)
+  await t.rejects(recover('now'), /There is no archive/)
   configure('COMPOSE_FILE', 'docker-compose.yml:deploy/archive.yml')
   configure('ARCHIVE', archive)
   await replaces(t, ['db'], () => documented(heading), databaseOutage)

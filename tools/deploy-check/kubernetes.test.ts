@@ -274,8 +274,10 @@ t.test('the secrets of gateway and registry are stored', async (t) => {
     ) ?? []
   const before = read(overlay)
   write(overlay, before + patch.replaceAll(/^/gm, '  '))
+  edit(overlay, 'newName: ', 'newName: registry.example.com:5000/')
   const manifests = await kubectl('kustomize deploy/kubernetes/staging')
   t.equal(manifests.match(/^imagePullSecrets:$/gm)?.length, 2)
+  t.match(manifests, '\n  name: migrate-one\n')
   write(overlay, before)
 })
 
