@@ -101,9 +101,9 @@ export interface paths {
         /**
          * Get a pet
          * @deprecated
-         * @description Returns one pet. **Deprecated:** use it until its sunset, which the 200
-         *     and 404 announce in `Sunset`. From then on, call listPets with `limit=1`
-         *     and `after` one less than the id. If that page has no pet with this id,
+         * @description Returns one pet. **Deprecated:** it works until the date in the header
+         *     `Sunset` of its responses. After that, list the pets with `limit=1`, and
+         *     with `after` one less than the id. If the page does not have this pet,
          *     there is none.
          */
         get: operations["getPet"];

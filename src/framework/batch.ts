@@ -19,8 +19,8 @@ interface Call<Item, Result> {
 }
 
 /**
- * Calls that may wait; further ones reject with Overloaded. It is above the
- * connections of a replica, so that a client that waits is not rejected.
+ * Calls that may wait; further ones reject with Overloaded. A replica has fewer
+ * connections, so only clients that leave and come again can exceed it.
  */
 const maxWaiting = 2500
 

@@ -15,7 +15,7 @@ import {
   insertSql
 } from './insert-statement.ts'
 
-/** Requests of an operation whose rows may wait, each with a body of 64 KiB. */
+/** Unfinished creates of an operation: each holds a body of up to 64 KiB. */
 const maxUnfinished = 2500
 
 /**
