@@ -101,9 +101,11 @@ step() {
   printf '%4d:%02d  %s\n' $((seconds / 60)) $((seconds % 60)) "$1" >>"$run/times"
 }
 
-# Prints the minutes and seconds of each step, and what was not tested.
+# Prints the machine, the minutes and seconds of each step, and what was not tested.
 summary() {
   title summary
+  node -p '`${os.cpus().length} CPUs (${os.cpus()[0].model.trim()}), ` +
+    `${Math.round(os.totalmem() / 2 ** 30)} GiB, Node.js ${process.version}`'
   cat "$run/times"
   if [ -s "$NOT_TESTED_FILE" ]; then
     echo 'Not tested here:'
