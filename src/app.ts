@@ -16,7 +16,7 @@ import { operationRoutes } from './framework/openapi/routes.ts'
 import type { Database } from './framework/postgres/database.ts'
 
 /** What `buildApp` needs. */
-export interface AppOptions {
+interface AppOptions {
   config: Config
   api: Api
   /** The OpenAPI document at `api.openapiFile`. */
