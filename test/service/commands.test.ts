@@ -1,7 +1,13 @@
 import { closeSync, openSync, readdirSync } from 'node:fs'
 import path from 'node:path'
 import t, { type Test } from 'tap'
-import { copyData, createDatabase, empty, query } from '../support/database.ts'
+import {
+  copyData,
+  createDatabase,
+  dataFolder,
+  empty,
+  query
+} from '../support/database.ts'
 import { notesEnvironment, postNote, serveNotes } from '../support/notes.ts'
 import { call, keyPattern, run, script, started } from '../support/process.ts'
 import { errorResponse, startProxy } from '../support/proxy.ts'
@@ -44,7 +50,7 @@ const isUpToDate = 'The database is up to date.'
 t.test(
   'keys are created, listed and revoked with and without a service',
   async (t) => {
-    const cwd = t.testdir()
+    const cwd = dataFolder(t)
     copyData(path.join(cwd, '.data'))
     const migrated = await printed(t, 'migrate', { cwd })
     t.match(migrated, /"migration":"0002_notes"/)
@@ -75,7 +81,7 @@ t.test(
 t.test(
   'a service and three commands may start together on a new folder',
   async (t) => {
-    const cwd = t.testdir()
+    const cwd = dataFolder(t)
     const creating = Promise.all(
       [1, 2, 3].map(() => printed(t, 'keys create --name x', { cwd }))
     )
