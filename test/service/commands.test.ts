@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import {
   copyData,
   createDatabase,
-  dataFolder,
+  temporaryFolder,
   empty,
   query
 } from '../support/database.ts'
@@ -50,7 +50,7 @@ const isUpToDate = 'The database is up to date.'
 t.test(
   'keys are created, listed and revoked with and without a service',
   async (t) => {
-    const cwd = dataFolder(t)
+    const cwd = temporaryFolder(t)
     copyData(path.join(cwd, '.data'))
     const migrated = await printed(t, 'migrate', { cwd })
     t.match(migrated, /"migration":"0002_notes"/)
@@ -73,7 +73,6 @@ t.test(
       await printed(t, 'keys list', { cwd }),
       /'1' .* 'before' .* 'revoked' .*\n.* '2' .* 'during' .* 'valid' /
     )
-    // Otherwise, PostgreSQL would write into the folder while tap removes it.
     t.equal(await service.stop(), 0)
   }
 )
@@ -81,7 +80,7 @@ t.test(
 t.test(
   'a service and three commands may start together on a new folder',
   async (t) => {
-    const cwd = dataFolder(t)
+    const cwd = temporaryFolder(t)
     const creating = Promise.all(
       [1, 2, 3].map(() => printed(t, 'keys create --name x', { cwd }))
     )

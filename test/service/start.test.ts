@@ -5,7 +5,7 @@ import { findServer } from '../../src/framework/embedded/server.ts'
 import {
   copyData,
   createDatabase,
-  dataFolder,
+  temporaryFolder,
   empty,
   query
 } from '../support/database.ts'
@@ -23,7 +23,7 @@ import { until } from '../support/until.ts'
 t.test(
   'the first start prints a key, and what it stores survives kill -9',
   async (t) => {
-    const directory = dataFolder(t)
+    const directory = temporaryFolder(t)
     const first = serveNotes(t, {}, directory)
     const url = await started(first)
     const [curl, key = ''] = await first.sees(
@@ -103,7 +103,7 @@ t.test('the service waits for a database that is not there yet', async (t) => {
 t.test(
   'when the embedded PostgreSQL ends, the service does, with a line',
   async (t) => {
-    const directory = dataFolder(t)
+    const directory = temporaryFolder(t)
     copyData(directory)
     const service = serveNotes(t, { DATA_DIR: directory }, directory)
     await service.sees(/This key is shown once/)

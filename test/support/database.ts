@@ -72,11 +72,8 @@ export async function dropDatabase(
   await query(server, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
 }
 
-/**
- * Makes a folder for the data of a PostgreSQL server, which is removed when the
- * test ends. That of t.testdir() is not in memory.
- */
-export function dataFolder(t: Test): string {
+/** Makes a folder in memory, unlike t.testdir(), until the test ends. */
+export function temporaryFolder(t: Test): string {
   const directory = mkdtempSync(path.join(tmpdir(), 'petcat-test-'))
   t.teardown(() =>
     rmSync(directory, { recursive: true, force: true, maxRetries: 10 })

@@ -10,7 +10,7 @@ import {
   embeddedPrograms,
   programEnvironment
 } from '../../src/framework/embedded/programs.ts'
-import { copyData, dataFolder, migrate, query } from './database.ts'
+import { copyData, temporaryFolder, migrate, query } from './database.ts'
 import { startProxy } from './proxy.ts'
 import { until } from './until.ts'
 
@@ -63,7 +63,7 @@ export async function startPostgres(
   settings: Settings = {},
   files: Record<string, string> = {}
 ) {
-  const directory = dataFolder(t)
+  const directory = temporaryFolder(t)
   const data = path.join(directory, 'postgres')
   copyData(directory)
   for (const [name, text] of Object.entries(files))

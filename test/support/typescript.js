@@ -22,8 +22,8 @@ if (isMainThread) {
   // Turns tap's loader off.
   process.env.TAP_TYPE_STRIP_ONLY = '1'
   // Otherwise, tap reads and parses what packages are made of, for coverage.
-  const excluded = /[\\/](node_modules|\.tap)[\\/]|^(node|tapmock):/
-  process.env._TAPJS_PROCESSINFO_EXCLUDE_ = String(excluded)
+  process.env._TAPJS_PROCESSINFO_EXCLUDE_ =
+    /[\\/](node_modules|\.tap)[\\/]|^(node|tapmock):/
   register(import.meta.url)
 }
 
