@@ -7,7 +7,8 @@ import {
   existsSync,
   mkdtempSync,
   readFileSync,
-  rmSync
+  rmSync,
+  statfsSync
 } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import path from 'node:path'
@@ -16,8 +17,24 @@ import '../src/framework/javascript-pg.ts'
 import { startEmbeddedPostgres } from '../src/framework/embedded/postgres.ts'
 import { copyData, createTemplate, dropDatabase } from './support/database.ts'
 
+/** Bytes that the tests may need at the same time, with a reserve. */
+const neededSpace = 2 * 2 ** 30
+
+/**
+ * Where files are temporary: in memory if there is room, which spares a third
+ * of the processor time, unless TMPDIR says otherwise.
+ */
+function temporaryRoot(): string {
+  const memory = '/dev/shm'
+  if (process.env['TMPDIR'] !== undefined || !existsSync(memory))
+    return tmpdir()
+  const { bavail, bsize } = statfsSync(memory)
+
+  return bavail * bsize < neededSpace ? tmpdir() : memory
+}
+
 // Tests and their processes have their temporary folder in it, too.
-const directory = mkdtempSync(path.join(tmpdir(), 'petcat-'))
+const directory = mkdtempSync(path.join(temporaryRoot(), 'petcat-'))
 /** Where tap lists the files that failed. */
 const failed = path.join(directory, 'failed')
 const log = pino({ level: 'warn' })
@@ -54,7 +71,7 @@ async function runTap(environment: Record<string, string>): Promise<number> {
     [
       'node_modules/tap/dist/esm/run.mjs',
       // Tests wait as much as they compute.
-      `--jobs=${2 * availableParallelism()}`,
+      `--jobs=${3 * availableParallelism()}`,
       `--save=${failed}`,
       ...process.argv.slice(2)
     ],

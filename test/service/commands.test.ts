@@ -1,7 +1,13 @@
 import { closeSync, openSync, readdirSync } from 'node:fs'
 import path from 'node:path'
 import t, { type Test } from 'tap'
-import { copyData, createDatabase, empty, query } from '../support/database.ts'
+import {
+  copyData,
+  createDatabase,
+  temporaryFolder,
+  empty,
+  query
+} from '../support/database.ts'
 import { notesEnvironment, postNote, serveNotes } from '../support/notes.ts'
 import { call, keyPattern, run, script, started } from '../support/process.ts'
 import { until } from '../support/until.ts'
@@ -43,7 +49,7 @@ const isUpToDate = 'The database is up to date.'
 t.test(
   'keys are created, listed and revoked with and without a service',
   async (t) => {
-    const cwd = t.testdir()
+    const cwd = temporaryFolder(t)
     copyData(path.join(cwd, '.data'))
     const migrated = await printed(t, 'migrate', { cwd })
     t.match(migrated, /"migration":"0002_notes"/)
@@ -66,7 +72,6 @@ t.test(
       await printed(t, 'keys list', { cwd }),
       /'1' .* 'before' .* 'revoked' .*\n.* '2' .* 'during' .* 'valid' /
     )
-    // Otherwise, PostgreSQL would write into the folder while tap removes it.
     t.equal(await service.stop(), 0)
   }
 )
@@ -74,7 +79,7 @@ t.test(
 t.test(
   'a service and three commands may start together on a new folder',
   async (t) => {
-    const cwd = t.testdir()
+    const cwd = temporaryFolder(t)
     const creating = Promise.all(
       [1, 2, 3].map(() => printed(t, 'keys create --name x', { cwd }))
     )

@@ -2,15 +2,8 @@
 // that names the variable or the file, and the remedy. config.test.ts has the
 // mistakes that reading the configuration finds, embedded/ those of DATA_DIR.
 import { execFileSync } from 'node:child_process'
-import {
-  cpSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  writeFileSync
-} from 'node:fs'
+import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
-import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import t, { type Test } from 'tap'
@@ -20,7 +13,13 @@ import { Metrics } from '../../src/framework/metrics.ts'
 import { openDatabase } from '../../src/framework/open-database.ts'
 import { api } from '../../src/handlers/index.ts'
 import { start, stop } from '../../src/service.ts'
-import { copyData, createDatabase, query, silent } from '../support/database.ts'
+import {
+  copyData,
+  createDatabase,
+  query,
+  silent,
+  temporaryFolder
+} from '../support/database.ts'
 import { listenOnLoopback } from '../support/loopback.ts'
 import { notes } from '../support/notes.ts'
 import { startPostgres } from '../support/postgres.ts'
@@ -138,7 +137,7 @@ for (const [title, env, subject, says] of mistakes) {
 t.test('a faulty migration is not blamed on DATA_DIR', async (t) => {
   const folder = t.testdir({ migrations: { '9999_toys.sql': 'CREATE TOY' } })
   const migrationsFolder = pathToFileURL(`${folder}/migrations/`)
-  const DATA_DIR = path.join(folder, 'data')
+  const DATA_DIR = temporaryFolder(t)
   copyData(DATA_DIR)
 
   const config = loadConfig({ DATA_DIR }, noFile)
@@ -219,8 +218,8 @@ t.test('each mistake on a command line is one line', async (t) => {
 })
 
 /** A folder with what `npm start` runs first, outside of our node_modules. */
-function freshClone(engines: string): string {
-  const folder = mkdtempSync(path.join(tmpdir(), 'clone-'))
+function freshClone(t: Test, engines: string): string {
+  const folder = temporaryFolder(t)
   for (const name of ['src', 'test/run.ts', 'tools/run.js'])
     cpSync(name, path.join(folder, name), { recursive: true })
 
@@ -282,7 +281,7 @@ t.test('an installation', async (t) => {
     const { code, output } = await call(
       t,
       ['npm', '-s', ...command.split(' ')],
-      { cwd: freshClone(engines), env: { npm_config_loglevel: 'silent' } }
+      { cwd: freshClone(t, engines), env: { npm_config_loglevel: 'silent' } }
     )
     t.equal(code, 1)
     isOneLine(t, reportIn(output), says)

@@ -5,6 +5,7 @@ import { findServer } from '../../src/framework/embedded/server.ts'
 import {
   copyData,
   createDatabase,
+  temporaryFolder,
   lockAwaited,
   lockTable,
   query
@@ -64,7 +65,7 @@ const slowKeys = `
     FOR EACH ROW EXECUTE FUNCTION wait()`
 
 t.test('after a signal to npm, an open request gets its 200', async (t) => {
-  const directory = t.testdir()
+  const directory = temporaryFolder(t)
   copyData(directory)
   const env = { PORT: '0', DATA_DIR: directory }
   const service = run(t, ['npm', 'start'], { env })
@@ -152,7 +153,7 @@ t.test(
 t.test(
   'a signal during the first start ends it, and the next start is not affected',
   async (t) => {
-    const directory = t.testdir()
+    const directory = temporaryFolder(t)
     const data = path.join(directory, '.data')
     const first = serveNotes(t, {}, directory)
     await until(() => existsSync(data), 'the database is created')
@@ -168,7 +169,7 @@ t.test(
 t.test(
   'a signal while the first key is created does not lose it',
   async (t) => {
-    const directory = t.testdir()
+    const directory = temporaryFolder(t)
     copyData(directory)
     const env = { DATA_DIR: directory }
     const first = serveNotes(t, env)

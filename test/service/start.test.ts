@@ -2,7 +2,13 @@ import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import t from 'tap'
 import { findServer } from '../../src/framework/embedded/server.ts'
-import { copyData, createDatabase, empty, query } from '../support/database.ts'
+import {
+  copyData,
+  createDatabase,
+  temporaryFolder,
+  empty,
+  query
+} from '../support/database.ts'
 import {
   postNote,
   serveNotes,
@@ -17,7 +23,7 @@ import { until } from '../support/until.ts'
 t.test(
   'the first start prints a key, and what it stores survives kill -9',
   async (t) => {
-    const directory = t.testdir()
+    const directory = temporaryFolder(t)
     const first = serveNotes(t, {}, directory)
     const url = await started(first)
     const [curl, key = ''] = await first.sees(
@@ -97,7 +103,7 @@ t.test('the service waits for a database that is not there yet', async (t) => {
 t.test(
   'when the embedded PostgreSQL ends, the service does, with a line',
   async (t) => {
-    const directory = t.testdir()
+    const directory = temporaryFolder(t)
     copyData(directory)
     const service = serveNotes(t, { DATA_DIR: directory }, directory)
     await service.sees(/This key is shown once/)

@@ -1,6 +1,8 @@
 import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
 import pg from 'pg'
 import { pino } from 'pino'
 import type { Test } from 'tap'
@@ -68,6 +70,15 @@ export async function dropDatabase(
   name: string
 ): Promise<void> {
   await query(server, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
+}
+
+/** Makes a folder in memory, unlike t.testdir(), until the test ends. */
+export function temporaryFolder(t: Test): string {
+  const directory = mkdtempSync(path.join(tmpdir(), 'petcat-test-'))
+  t.teardown(() =>
+    rmSync(directory, { recursive: true, force: true, maxRetries: 10 })
+  )
+  return directory
 }
 
 /**

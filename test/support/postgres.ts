@@ -1,9 +1,8 @@
 import { execFile } from 'node:child_process'
 import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
-import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
-import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import type { Test } from 'tap'
@@ -11,7 +10,7 @@ import {
   embeddedPrograms,
   programEnvironment
 } from '../../src/framework/embedded/programs.ts'
-import { copyData, migrate, query } from './database.ts'
+import { copyData, temporaryFolder, migrate, query } from './database.ts'
 import { startProxy } from './proxy.ts'
 import { until } from './until.ts'
 
@@ -64,8 +63,7 @@ export async function startPostgres(
   settings: Settings = {},
   files: Record<string, string> = {}
 ) {
-  // Not t.testdir(), which removes the folder when a test calls it again.
-  const directory = mkdtempSync(path.join(tmpdir(), 'petcat-test-'))
+  const directory = temporaryFolder(t)
   const data = path.join(directory, 'postgres')
   copyData(directory)
   for (const [name, text] of Object.entries(files))
@@ -80,11 +78,8 @@ export async function startPostgres(
     )
 
   const commands = commandsOf(directory, data)
-  t.teardown(async () => {
-    // It may have ended.
-    await commands.kill().catch(() => {})
-    rmSync(directory, { recursive: true, force: true, maxRetries: 10 })
-  })
+  // It may have ended.
+  t.teardown(() => commands.kill().catch(() => {}))
   await commands.start()
 
   const url = `postgres://postgres@127.0.0.1:${port}/postgres`

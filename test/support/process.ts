@@ -26,15 +26,17 @@ function variablesNamed(names: RegExp): NodeJS.ProcessEnv {
  * The environment of a child: that of the tests without variables of the
  * service, and with `variables`. Coverage counts only processes that load
  * TypeScript as the tests do: another compiler moves its counts to wrong lines.
+ * Other processes do without the loader of the tests: to tap, which restores
+ * NODE_OPTIONS, the space is a value.
  */
 function environment(
   command: string[],
   variables: NodeJS.ProcessEnv
 ): NodeJS.ProcessEnv {
-  const isScript = command[0] === process.execPath
+  const isScript = command.includes(process.execPath)
   const loader = isScript
     ? variablesNamed(/^(_TAPJS|TAP_|NODE_OPTIONS$)/)
-    : { _TAPJS_PROCESSINFO_COVERAGE_: '0' }
+    : { _TAPJS_PROCESSINFO_COVERAGE_: '0', NODE_OPTIONS: ' ' }
 
   return {
     ...variablesNamed(/^(PATH|HOME|TMPDIR|NODE_EXTRA_CA_CERTS)$/),

@@ -1,5 +1,6 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import {
+  chmodSync,
   cpSync,
   existsSync,
   mkdirSync,
@@ -12,7 +13,6 @@ import {
   unlinkSync,
   writeFileSync
 } from 'node:fs'
-import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
@@ -23,7 +23,12 @@ import {
   giveToUnusedUser,
   programEnvironment
 } from '../../../src/framework/embedded/programs.ts'
-import { copyData, query, silent } from '../../support/database.ts'
+import {
+  copyData,
+  temporaryFolder,
+  query,
+  silent
+} from '../../support/database.ts'
 
 /** A logger that calls `act` when a start waits for the folder. */
 const onWait = (act: () => unknown) =>
@@ -48,7 +53,7 @@ t.test('a first start removes what killed first starts left', async (t) => {
 t.test(
   'of two first starts on one folder, the slower uses the data of the faster',
   async (t) => {
-    const directory = t.testdir()
+    const directory = temporaryFolder(t)
     const slower = startEmbeddedPostgres(directory, silent)
     mkdirSync(path.join(directory, 'postgres/faster'), { recursive: true })
 
@@ -63,7 +68,7 @@ t.test(
 t.test(
   'a command shares the server of a service, and a service waits for it',
   async (t) => {
-    const directory = t.testdir()
+    const directory = temporaryFolder(t)
     copyData(directory)
     const first = await startEmbeddedPostgres(directory, silent)
     const command = await startEmbeddedPostgres(directory, silent, true)
@@ -85,7 +90,7 @@ t.test(
 )
 
 t.test('a command starts a server where a killed one was', async (t) => {
-  const directory = t.testdir()
+  const directory = temporaryFolder(t)
   copyData(directory)
   const { pid } = spawnSync('true')
   writeFileSync(
@@ -99,7 +104,7 @@ t.test('a command starts a server where a killed one was', async (t) => {
 })
 
 t.test('a service waits for a server that does not respond', async (t) => {
-  const directory = t.testdir()
+  const directory = temporaryFolder(t)
   copyData(directory)
   await startEmbeddedPostgres(directory, silent)
   const lockFile = path.join(directory, 'postgres/postmaster.pid')
@@ -122,7 +127,7 @@ async function failsAtOnce(t: Test, directory: string, reason: string) {
 }
 
 t.test('a folder that PostgreSQL cannot use', async (t) => {
-  const directory = t.testdir()
+  const directory = temporaryFolder(t)
   copyData(directory)
   mkdirSync(path.join(directory, 'postgres/postmaster.pid'))
   await failsAtOnce(
@@ -135,11 +140,8 @@ t.test('a folder that PostgreSQL cannot use', async (t) => {
 const runs = (command: string, ...args: string[]) =>
   spawnSync(command, args, { stdio: 'ignore' }).status === 0
 
-const disk = mkdtempSync(path.join(tmpdir(), 'petcat-disk-'))
-t.teardown(() => {
-  runs('umount', disk)
-  rmSync(disk, { recursive: true })
-})
+const disk = temporaryFolder(t)
+t.teardown(() => runs('umount', disk))
 const withMounts = runs('mount', '-t', 'tmpfs', '-o', 'size=8M', 'none', disk)
   ? {}
   : { skip: 'mount is not permitted' }
@@ -231,10 +233,9 @@ const packageFolder = path.resolve(
 
 /** A folder that only root can enter, with the programs of PostgreSQL. */
 function closedFolder(t: Test): string {
-  const directory = mkdtempSync(path.join(tmpdir(), 'petcat-test-'))
-  t.teardown(() =>
-    rmSync(directory, { recursive: true, force: true, maxRetries: 10 })
-  )
+  // Memory may be mounted so that it runs no programs.
+  const directory = t.testdir()
+  chmodSync(directory, 0o700)
   cpSync(path.join(packageFolder, 'native'), path.join(directory, 'native'), {
     recursive: true,
     verbatimSymlinks: true
@@ -265,10 +266,7 @@ t.test(
   'the data of root belong to a user that has no other process',
   forRoot,
   async (t) => {
-    const directory = mkdtempSync(path.join(tmpdir(), 'petcat-test-'))
-    t.teardown(() =>
-      rmSync(directory, { recursive: true, force: true, maxRetries: 10 })
-    )
+    const directory = temporaryFolder(t)
     const server = await startEmbeddedPostgres(directory, silent)
     const data = path.join(directory, 'postgres')
     const { uid, gid } = statSync(data)
@@ -338,7 +336,7 @@ t.test("nothing of the shell's environment changes the server", async (t) => {
       else process.env[name] = before
     })
   }
-  const server = await startEmbeddedPostgres(t.testdir(), silent)
+  const server = await startEmbeddedPostgres(temporaryFolder(t), silent)
   t.match(
     await query(
       server.url,
