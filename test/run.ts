@@ -71,7 +71,7 @@ async function runTap(environment: Record<string, string>): Promise<number> {
     [
       'node_modules/tap/dist/esm/run.mjs',
       // Tests wait as much as they compute.
-      `--jobs=${3 * availableParallelism()}`,
+      `--jobs=${Math.round(2.5 * availableParallelism())}`,
       `--save=${failed}`,
       ...process.argv.slice(2)
     ],
