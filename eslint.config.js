@@ -124,7 +124,6 @@ export default defineConfig(
         URL: 'readonly',
         addEventListener: 'readonly',
         document: 'readonly',
-        getSelection: 'readonly',
         history: 'readonly',
         location: 'readonly',
         matchMedia: 'readonly',

@@ -107,7 +107,7 @@ go_back() {
   docker compose logs --no-log-prefix --tail 10 db >&2 || true
   docker compose stop db || true
   unset DATABASE_FOLDER DATABASE_IMAGE DATABASE_LISTEN
-  docker compose up -d --wait
+  docker compose up -d --wait || true
   discard
   exit 1
 }

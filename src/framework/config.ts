@@ -61,7 +61,7 @@ const linePattern =
 export function loadConfig(environment: Texts, file = '.env'): Config {
   const fromFile = existsSync(file) ? parseFile(readText(file, file), file) : {}
   for (const name of Object.keys(fromFile)) {
-    if (!(name in variables))
+    if (!Object.hasOwn(variables, name))
       console.error(`${file}: ignoring ${name}: no variable has this name`)
   }
 

@@ -102,6 +102,7 @@ const inFile: Record<string, EnvFile[]> = {
   '.env: ignoring DATABSE_URL: no variable has this name': [
     `PORT=1\nDATABSE_URL=${at}`
   ],
+  '.env: ignoring constructor: no variable has this name': ['constructor=x'],
   '.env: line 2 sets PORT again: remove one of the two': [
     'PORT=1\nPORT=2',
     'PORT=\nexport PORT=1'

@@ -55,7 +55,7 @@ export const bearerAuthentication = fp<Options>(
     const logRejected = onceAMinute((reason: string, ip: string) =>
       app.log.info(
         { rejected: reason, ip },
-        'a request without a valid API key'
+        'a request with an invalid API key'
       )
     )
 
@@ -99,7 +99,7 @@ export const bearerAuthentication = fp<Options>(
           }
 
           app.metrics.authFailures.inc({ reason: state })
-          logRejected(state, request.ip)
+          if (state !== 'absent') logRejected(state, request.ip)
           done(state === 'absent' ? keyRequired : keyInvalid)
         })
     })

@@ -49,12 +49,11 @@ export const docsPage = fp<Options>(
     serve('/docs/guide.js', 'text/javascript', readFile('guide.js'))
     // Swagger UI's is 120 kB for a layout that the page does not use.
     serve(`/docs/static/${preset}`, 'text/javascript', readFile('page.js'))
-    const manual = manualRoot
-      ? manualFiles(manualRoot, document.info.title)
-      : []
+    const { title: unescaped } = document.info
+    const title = unescaped.replaceAll('&', '&amp;').replaceAll('<', '&lt;')
+    const manual = manualRoot ? manualFiles(manualRoot, title) : []
     for (const { path, type, text } of manual) serve(path, type, text)
 
-    const title = `${document.info.title} · ${environment}`
     const pageDocument = documentOfPage(apiDocument, samplesFile)
     await app.register(swagger, { mode: 'static', specification: { document } })
     await app.register(swaggerUi, {
@@ -62,7 +61,7 @@ export const docsPage = fp<Options>(
       uiConfig,
       uiHooks: { onRequest: redirectToPage },
       theme: {
-        title: title.replaceAll('&', '&amp;').replaceAll('<', '&lt;'),
+        title: `${title} · ${environment}`,
         css: [{ filename: 'page.css', content: readFile('page.css') }]
       },
       staticCSP: contentPolicy,

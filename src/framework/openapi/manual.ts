@@ -21,7 +21,7 @@ const { parse } = new Marked(gfmHeadingId())
  * links to, and the changelog.
  *
  * @param root the folder of docs/clients.md and CHANGELOG.md
- * @param api the title of the API
+ * @param api the title of the API, as HTML
  * @throws Error if a file is missing
  */
 export function manualFiles(root: URL, api: string): ManualFile[] {

@@ -56,8 +56,8 @@ const beginSql = (lockTimeoutMs: number) => sql`
       SELECT FROM pg_attribute
       WHERE attrelid = 'pgmigrations'::regclass AND attname = 'hash'
     ) THEN
-      -- Before there were hashes, files of applied migrations were edited. A
-      -- database with this function has what the files have today.
+      -- The first commits edited files of applied migrations. A database with
+      -- this function has what the files have today.
       ALTER TABLE pgmigrations ADD COLUMN hash text;
       UPDATE pgmigrations SET hash = 'older'
       WHERE to_regprocedure('raise_missing_row(text)') IS NULL;

@@ -148,7 +148,7 @@ t.test('the log has what was rejected', async (t) => {
       ['2', 'revoked'],
       [undefined, 'unknown']
     ],
-    'requests with stored keys, and one in a minute of those without a valid key'
+    'requests with stored keys, and one in a minute of those with invalid keys'
   )
   t.notMatch(JSON.stringify(lines), unknown.slice(7))
 })
