@@ -140,8 +140,8 @@ use_cluster() {
     fail "The database is replaced, but the service does not become ready. To undo it: $undo"
   if has_archive; then
     # A newer base backup: deploy/recover would use that of the abandoned cluster, whose WAL ends there.
-    undo="$undo && deploy/copy"
+    undo="$undo && deploy/base-backup"
     exec 9<&-
-    deploy/copy || fail 'The service is ready, but its base backup failed: run deploy/copy.'
+    deploy/base-backup || fail 'The service is ready, but its base backup failed: run deploy/base-backup.'
   fi
 }

@@ -287,7 +287,7 @@ export interface components {
          *     | 500 | internal_error | A fault of the service |
          *     | 501 | not_implemented* | Neither the proxy nor the service knows the method |
          *     | 503 | unavailable | The service cannot run the request now; it had no effect |
-         *     | 503 | outcome_unknown | The request may have had an effect; a proxy can send it for any operation |
+         *     | 503 | outcome_unknown | The request may have had an effect; also if the proxy gets no response |
          *     | 507 | list_too_long | The list is larger than the deployment can send |
          */
         Error: {
@@ -448,7 +448,8 @@ export interface components {
          *     double quotes (draft-ietf-httpapi-idempotency-key-header-07). After a
          *     failure that may pass, send the request again with the same key and
          *     body: for at least 24 hours it creates only once. Only a success uses up
-         *     a key. Keys belong to an API key and its rotations, and to one operation.
+         *     the value. Another API key, except a rotation of yours, or another
+         *     operation may use the same value for something else.
          */
         IdempotencyKey: string;
         /** @description The `ETag` of your copy, or several, or `*` (RFC 9110, section 13.1.2) */
@@ -591,7 +592,8 @@ export interface operations {
                  *     double quotes (draft-ietf-httpapi-idempotency-key-header-07). After a
                  *     failure that may pass, send the request again with the same key and
                  *     body: for at least 24 hours it creates only once. Only a success uses up
-                 *     a key. Keys belong to an API key and its rotations, and to one operation.
+                 *     the value. Another API key, except a rotation of yours, or another
+                 *     operation may use the same value for something else.
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
@@ -637,7 +639,8 @@ export interface operations {
                  *     double quotes (draft-ietf-httpapi-idempotency-key-header-07). After a
                  *     failure that may pass, send the request again with the same key and
                  *     body: for at least 24 hours it creates only once. Only a success uses up
-                 *     a key. Keys belong to an API key and its rotations, and to one operation.
+                 *     the value. Another API key, except a rotation of yours, or another
+                 *     operation may use the same value for something else.
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
@@ -720,7 +723,8 @@ export interface operations {
                  *     double quotes (draft-ietf-httpapi-idempotency-key-header-07). After a
                  *     failure that may pass, send the request again with the same key and
                  *     body: for at least 24 hours it creates only once. Only a success uses up
-                 *     a key. Keys belong to an API key and its rotations, and to one operation.
+                 *     the value. Another API key, except a rotation of yours, or another
+                 *     operation may use the same value for something else.
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };

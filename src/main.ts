@@ -44,8 +44,9 @@ service = await start(api).catch(exitWithError)
 function onSignal(): void {
   if (isStopping) return
   isStopping = true
-  // A signal after that time ends the process immediately, but not the first
-  // process of a container: several programs may signal that one.
+  // A signal after that time ends the process at once, as when somebody presses
+  // Ctrl-C again. It does not end the first process of a container, which
+  // ignores signals without a handler.
   setTimeout(() => {
     for (const signal of signals) process.off(signal, onSignal)
   }, sameSignalMs).unref()

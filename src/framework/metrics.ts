@@ -1,5 +1,5 @@
-// The metrics of the framework, except the gauges that have their values where
-// they are made. `npm run generate` writes docs/metrics.md.
+// The metrics of the framework. Other files add gauges that read their own
+// values. `npm run generate` writes docs/metrics.md.
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 
 declare module 'fastify' {

@@ -1,16 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { messageOf } from './message-of.ts'
+import { onceAMinute } from './once-a-minute.ts'
 
 /** Milliseconds between two attempts. */
 const intervalMs = 1000
-
-const attemptsInAMinute = 60_000 / intervalMs
 
 /** Milliseconds after which a wait is reported. */
 const longWaitMs = 10_000
 
 interface Options {
-  /** Called with each failure: with the same message, once a minute. */
+  /** Called with a failure, unless the last minute had the same message. */
   report: (error: unknown) => void
   /** Whether another attempt may succeed: by default, always. */
   isTemporary?: (error: unknown) => boolean
@@ -29,6 +28,7 @@ export async function retry<Result>(
 ): Promise<Result> {
   const { report, isTemporary = () => true, maxAttempts = Infinity } = options
   let lastMessage = ''
+  let reportAgain = report
 
   for (let attempts = 1; attempts < maxAttempts; attempts++) {
     try {
@@ -37,8 +37,8 @@ export async function retry<Result>(
       if (!isTemporary(error)) throw error
 
       const message = messageOf(error)
-      if (message !== lastMessage || attempts % attemptsInAMinute === 0)
-        report(error)
+      if (message !== lastMessage) reportAgain = onceAMinute(report)
+      reportAgain(error)
       lastMessage = message
     }
     await sleep(intervalMs)

@@ -26,10 +26,14 @@ t.test('a reason that stays is reported every minute', async (t) => {
   >('../../src/framework/retry.ts', {
     'node:timers/promises': { setTimeout: () => Promise.resolve() }
   })
-  let attempts = 0
+  let now = 0
+  t.intercept(performance, 'now', { value: () => now })
   let reports = 0
-  const attempt = () =>
-    ++attempts > 120 ? Promise.resolve() : Promise.reject(new Error('busy'))
+  // Six seconds, such as the timeout of a statement.
+  const attempt = () => {
+    now += 6000
+    return now > 150_000 ? Promise.resolve() : Promise.reject(new Error('busy'))
+  }
 
   await module.retry(attempt, { report: () => reports++ })
   t.equal(reports, 3)

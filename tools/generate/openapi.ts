@@ -94,7 +94,7 @@ export function targetOf(reference: string, document: object): unknown {
   const [file, ...names] = reference.split('/')
   const target = names
     .map((name) =>
-      decodeURIComponent(name.replace('~1', '/').replace('~0', '~'))
+      decodeURIComponent(name.replaceAll('~1', '/').replaceAll('~0', '~'))
     )
     .reduce<unknown>(
       (node, name) => (node as Record<string, unknown> | undefined)?.[name],

@@ -20,9 +20,9 @@ const lifetime = '24 hours 10 minutes'
 const maxDeleted = 500
 
 /**
- * Begins with rows of the time $1, because deleted rows stay in the index until
- * a vacuum, and would all be read again. The lock lets one replica delete at a
- * time; the others find no row meanwhile.
+ * Begins with rows of the time $1, where the last run ended: deleted rows stay
+ * in the index until a vacuum, and reading them again would take longer each
+ * time. The lock lets one replica delete at a time; others find no row then.
  */
 const deleteExpiredSql = sql`
   DELETE FROM idempotency_keys

@@ -64,13 +64,13 @@ export function groupedInsert<Schema>(
   statements: InsertStatements
 ): (row: InsertRow) => Promise<RowOutcome<Schema>> {
   const { timeoutMs: maxWaitMs } = database
-  const inserts = (use: 'writes' | 'single_rows') => (rows: InsertRow[]) =>
+  const inserts = (use: 'writes' | 'singleRows') => (rows: InsertRow[]) =>
     insertRows<Schema>(database, use, statements, rows)
   const insertInGroup = batch(inserts('writes'), {
     maxSize: maxGroupSize,
     maxWaitMs
   })
-  const insertAlone = database.forSingleRows(inserts('single_rows'))
+  const insertAlone = database.forSingleRows(inserts('singleRows'))
 
   return async function insertRow(row) {
     const deadline = performance.now() + maxWaitMs
@@ -115,7 +115,7 @@ function outcomeOf(rejection: Rejection): { outcome: 'invalid' } {
 /** Runs the statement that inserts the rows. */
 async function insertRows<Schema>(
   database: Database,
-  use: 'writes' | 'single_rows',
+  use: 'writes' | 'singleRows',
   { plain, idempotent }: InsertStatements,
   rows: InsertRow[]
 ): Promise<Attempt<Schema>[]> {

@@ -134,9 +134,10 @@ function asOwner(owner: Stats | undefined): string[] {
 }
 
 /**
- * As root, gives new data to a user that no other process runs as: who can
- * change the data can use the capability of their server. Until then, the
- * folder around `data` must be closed to others.
+ * As root, gives new data to a user that no other process runs as. Another
+ * process of this user could change the data, and so make their server, which
+ * has the capability, run what it wants. Until then, the folder around `data`
+ * must be closed to others.
  */
 export function giveToUnusedUser(data: string): void {
   if (!isRoot()) return

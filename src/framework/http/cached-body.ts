@@ -57,7 +57,7 @@ export class CachedBody {
     const encoded = isCompressed ? await this.#compress() : this.#unencoded
 
     reply.header('etag', this.etag)
-    // Replaces the one of @fastify/cors, and so names Origin.
+    // Origin, because this replaces the header of @fastify/cors.
     reply.header('vary', 'Authorization, Accept-Encoding, Origin')
     if (isCompressed) reply.header('content-encoding', 'gzip')
 

@@ -44,14 +44,15 @@ export function apiKeyChecker(
     inputTypes,
     text: lookUpSql,
     maxInputRows: maxLookedUp,
-    run: (query, values) => hedged(() => database.run('checks', query, values))
+    run: (query, values) =>
+      hedged(() => database.run('internal', query, values))
   })
   const recordUseStatement = database.prepare(
     'record-use-of-api-keys',
     recordUseSql
   )
   const recordUse = batch(async (ids: bigint[]) => {
-    await database.run('checks', recordUseStatement, [ids])
+    await database.run('internal', recordUseStatement, [ids])
     return ids
   })
   const trusted = new LRUCache<string, ApiKeyCheck>({

@@ -74,13 +74,13 @@ export interface Statement extends Query {
 /**
  * What a statement is for:
  *
- * - `checks`: looks up API keys or migrations, or runs in the background, and
+ * - `internal`: looks up API keys or migrations, or runs in the background, and
  *   can be sent again.
  * - `reads`: changes nothing, so it can be sent again.
  * - `writes`: commits, so its outcome may be unknown. It has `writeSettings`.
- * - `single_rows`: like `writes`, for one row, whose lock it may wait for.
+ * - `singleRows`: like `writes`, for one row, whose lock it may wait for.
  */
-export type Use = 'checks' | 'reads' | 'writes' | 'single_rows'
+export type Use = 'internal' | 'reads' | 'writes' | 'singleRows'
 
 /** How the statements of a use run. */
 interface UseState {
@@ -105,7 +105,7 @@ export class Database {
   /** The texts of the prepared statements by their names, in their order. */
   readonly statements = new Map<string, string>()
 
-  readonly #pools: { shared: Pool; single_rows: Pool }
+  readonly #pools: { shared: Pool; singleRows: Pool }
   readonly #uses: Record<Use, UseState>
   readonly #terminateAbandoned: Statement
 
@@ -140,10 +140,10 @@ export class Database {
       })
     this.#pools = {
       shared: open(maxSharedConnections, minSharedConnections),
-      single_rows: open(maxSingleRowConnections, 0)
+      singleRows: open(maxSingleRowConnections, 0)
     }
 
-    const { shared, single_rows: singleRows } = this.#pools
+    const { shared, singleRows } = this.#pools
     const use = (name: Use, pool: Pool, isRepeatable: boolean): UseState => ({
       pool,
       isRepeatable,
@@ -155,10 +155,10 @@ export class Database {
       )
     })
     this.#uses = {
-      checks: use('checks', shared, true),
+      internal: use('internal', shared, true),
       reads: use('reads', shared, true),
       writes: use('writes', shared, false),
-      single_rows: use('single_rows', singleRows, false)
+      singleRows: use('singleRows', singleRows, false)
     }
     for (const name in this.#uses) metrics.databaseFailure.set({ use: name }, 0)
     this.#addGauges()
@@ -197,7 +197,7 @@ export class Database {
   prepareSingleRow<Row extends QueryResultRow>(name: string, text: string) {
     const statement = this.prepare(name, text)
     return this.forSingleRows(async ([values]: unknown[][]) => [
-      await this.run<Row>('single_rows', statement, values)
+      await this.run<Row>('singleRows', statement, values)
     ])
   }
 
@@ -261,10 +261,10 @@ export class Database {
     await Promise.all(Object.values(this.#pools).map((pool) => pool.end()))
   }
 
-  /** If this fails, the next abandoned statement repeats it. */
+  /** If this fails, it runs again after the next abandoned statement. */
   #endAbandoned(): void {
     const values = [this.timeoutMs + cancelGraceMs / 2]
-    this.run('checks', this.#terminateAbandoned, values).catch(() => {})
+    this.run('internal', this.#terminateAbandoned, values).catch(() => {})
   }
 
   /** Counts a failure, and logs an outage once a minute. */

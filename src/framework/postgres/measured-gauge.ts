@@ -15,7 +15,8 @@ interface MeasuredGauge {
 /**
  * Makes a gauge that a statement measures. Each scrape of /metrics starts the
  * statement, and shows what the scrape before it has measured, so that a slow
- * database does not delay the other metrics. At the first scrape, that is NaN.
+ * database does not delay the other metrics. NaN is not known: at the first
+ * scrape, and after a failure.
  */
 export function measuredGauge(
   database: Database,
@@ -23,12 +24,12 @@ export function measuredGauge(
 ): void {
   const statement = database.prepare(name, text)
   const measure = sharedCall(async () => {
-    const [row] = await database.run<{ value: number }>('checks', statement)
+    const [row] = await database.run<{ value: number }>('internal', statement)
     gauge.set(Number(row?.value))
   })
   const gauge = database.metrics.gauge(name, help, [], () => {
     // The database logs its outages itself.
-    measure().catch(() => {})
+    measure().catch(() => gauge.set(NaN))
   })
   gauge.set(NaN)
 }

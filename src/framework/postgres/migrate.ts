@@ -29,6 +29,10 @@ const maxAttempts = 60
  * locks of the migration would stop all reads. No row can be lost by this,
  * because the rows of a new table follow it in the WAL, and their commits wait.
  *
+ * The number of the advisory lock has no meaning, but all versions must have the
+ * same. The first commits stored no hashes, and edited files of applied
+ * migrations: a database with the function has what the files have today.
+ *
  * @param lockTimeoutMs does not limit the wait for another migration, which
  *   ends when that does
  */
@@ -56,8 +60,6 @@ const beginSql = (lockTimeoutMs: number) => sql`
       SELECT FROM pg_attribute
       WHERE attrelid = 'pgmigrations'::regclass AND attname = 'hash'
     ) THEN
-      -- The first commits edited files of applied migrations. A database with
-      -- this function has what the files have today.
       ALTER TABLE pgmigrations ADD COLUMN hash text;
       UPDATE pgmigrations SET hash = 'older'
       WHERE to_regprocedure('raise_missing_row(text)') IS NULL;
@@ -219,7 +221,7 @@ export function pendingMigrationsFinder(
 
   return sharedCall(async () => {
     const applied = await hedged(() =>
-      database.run<Applied>('checks', statement)
+      database.run<Applied>('internal', statement)
     ).catch((error: unknown) => {
       // Without the table, there was none. Without the privilege to read it,
       // the migrations, which grant it, are tried again. The SQLSTATE would

@@ -22,8 +22,9 @@ interface PageDefinition<Filter extends string, Item> extends DocumentedPage {
    */
   select: string
   /**
-   * The columns that sort the pages: by default, the id. Others may precede it
-   * if all rows of a page have the same values, and an index has both.
+   * The columns of the ORDER BY: by default, the id. A column that is the same
+   * in all rows of the page may come first, to make PostgreSQL use an index of
+   * both.
    */
   order?: string
   /** Writes an item. From generated/json.ts. */

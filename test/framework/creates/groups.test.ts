@@ -227,7 +227,7 @@ const raised = failure('P0001')
 const attempts = [
   {
     results: ['blocked', lockTimeout, 'in_use', 'created'],
-    uses: ['writes', 'writes', 'single_rows', 'single_rows']
+    uses: ['writes', 'writes', 'singleRows', 'singleRows']
   },
   { results: ['invalid', 'replayed'], isOnlyWithKey: true },
   { results: ['invalid', 'in_use', 'replayed'], isOnlyWithKey: true },

@@ -135,7 +135,7 @@ t.test('a check that is lost is unavailable: it is sent again', async (t) => {
   await t.rejects(database.run('writes', statement), {
     code: 'outcome_unknown'
   })
-  await t.rejects(database.run('checks', statement), {
+  await t.rejects(database.run('internal', statement), {
     code: 'unavailable'
   })
 })
