@@ -29,8 +29,8 @@ const maxAttempts = 60
  * locks of the migration would stop all reads. No row can be lost by this,
  * because the rows of a new table follow it in the WAL, and their commits wait.
  *
- * The number of the advisory lock has no meaning, but all versions must have the
- * same. The first commits stored no hashes, and edited files of applied
+ * The number of the advisory lock has no meaning, but all versions must have
+ * the same. The first commits stored no hashes, and edited files of applied
  * migrations: a database with the function has what the files have today.
  *
  * @param lockTimeoutMs does not limit the wait for another migration, which
