@@ -19,12 +19,9 @@ const root = path.resolve(import.meta.dirname, '../..')
 
 // Node.js loads this file again in the thread of the hooks.
 if (isMainThread) {
+  register(import.meta.url)
   // Turns tap's loader off.
   process.env.TAP_TYPE_STRIP_ONLY = '1'
-  // Otherwise, tap reads and parses what packages are made of, for coverage.
-  process.env._TAPJS_PROCESSINFO_EXCLUDE_ =
-    /[\\/](node_modules|\.tap)[\\/]|^(node|tapmock):/
-  register(import.meta.url)
 }
 
 /** With TEST_API=notes, a process serves the notes of the tests. */
