@@ -14,7 +14,7 @@ export const listen = (
   variable: 'PORT' | 'METRICS_PORT'
 ): Promise<string> =>
   app
-    .listen({ host: config.HOST, port: config[variable] ?? 0 })
+    .listen({ host: config.HOST, port: Number(config[variable]) })
     .catch((cause: unknown) => {
       const message = `${messageOf(cause)}: set HOST or ${variable}`
       throw new Error(message, { cause })
