@@ -104,12 +104,11 @@ async function welcome(
   const isNew = (await store.list()).length === 0
   const apiKey = isNew ? await store.create('first') : '<API_KEY>'
   const origin = url.replace('[::]', 'localhost')
-  const hint = isNew ? 'This key is shown once. Create another' : 'Create a key'
 
   console.log(`
   Docs    ${origin}/docs
   Try it  curl ${origin}${examplePath} -H 'Authorization: Bearer ${apiKey}'
 
-  ${hint}: npm run keys -- create --name NAME
+  Keys are shown once. Create another: npm run keys -- create --name NAME
 `)
 }

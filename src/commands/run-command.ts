@@ -29,8 +29,7 @@ export async function withDatabase(
 ): Promise<void> {
   process.stdout.once('error', failWithoutOutput)
   const config = loadConfig(process.env)
-  const level = logLevel ?? config.LOG_LEVEL
-  const log = createLogger(level, api.names.apiKeyPrefix)
+  const log = createLogger(logLevel ?? config.LOG_LEVEL, api.names.apiKeyPrefix)
   const opened = await openDatabase(config, api, log, new Metrics(), {
     mayShare: true
   })

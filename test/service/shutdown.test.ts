@@ -160,7 +160,7 @@ t.test(
     t.equal(await first.stop(), 0)
 
     const second = serveNotes(t, {}, directory)
-    await second.sees(/This key is shown once/)
+    await second.sees(/Keys are shown once/)
     t.equal(await second.stop(), 0)
     t.same(readdirSync(data), ['postgres'])
   }
