@@ -99,8 +99,10 @@ export const bearerAuthentication = fp<Options>(
           }
 
           app.metrics.authFailures.inc({ reason: state })
-          if (state !== 'absent') logRejected(state, request.ip)
-          done(state === 'absent' ? keyRequired : keyInvalid)
+          if (state === 'absent') return done(keyRequired)
+
+          logRejected(state, request.ip)
+          done(keyInvalid)
         })
     })
   },
