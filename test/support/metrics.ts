@@ -25,8 +25,7 @@ export async function measured(
   database: Database,
   name: string
 ): Promise<number> {
-  const count = `database_statement_seconds_count{statement="${name}",outcome="ok"}`
-  const runs = async () => Number(await sample(database, count))
+  const runs = () => successes({ database }, name)
   const before = await runs()
   // A scrape starts the next run, and a run that has started may be an old one.
   await until(async () => (await runs()) > before + 1, `${name} is measured`)
@@ -36,7 +35,7 @@ export async function measured(
 
 /** How often a statement has succeeded, by its name. */
 export const successes = async (
-  { database }: Service,
+  { database }: Pick<Service, 'database'>,
   statement: string
 ): Promise<number> =>
   (await sample(
