@@ -211,7 +211,7 @@ export const lockAwaited = (url: string, count = 1) =>
   )
 
 /** The URL of a database for another role, whose password is `secret`. */
-export const urlAs = (url: string, role: string): string =>
+const urlAs = (url: string, role: string): string =>
   Object.assign(new URL(url), { username: role, password: 'secret' }).href
 
 /**

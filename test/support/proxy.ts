@@ -9,18 +9,6 @@ export const cancelRequest = Buffer.from([0x04, 0xd2, 0x16, 0x2e])
 /** What asks a server of PostgreSQL for TLS. */
 export const sslRequest = Buffer.from([0x04, 0xd2, 0x16, 0x2f])
 
-/** An ErrorResponse of PostgreSQL. */
-export function errorResponse(
-  severity: string,
-  code: string,
-  message: string
-): Buffer {
-  const fields = `S${severity}\0C${code}\0M${message}\0\0`
-  const response = Buffer.from(`E\0\0\0\0${fields}`)
-  response.writeInt32BE(fields.length + 4, 1)
-  return response
-}
-
 /** The faults that a test controls. */
 interface Faults {
   /** The port of the server that new connections reach. */
