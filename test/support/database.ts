@@ -232,7 +232,8 @@ export async function createRoles(
     await query(server, `CREATE ROLE ${role} LOGIN PASSWORD 'secret'`)
 
   const url = await createDatabase(t, `${empty} OWNER ${owner}`)
-  await migrate(urlAs(url, owner), { DATABASE_SERVICE_ROLE: service })
+  const role = { DATABASE_SERVICE_ROLE: service }
+  await migrate(urlAs(url, owner), role, [api.migrationsFolder])
 
   return { owner: urlAs(url, owner), service: urlAs(url, service) }
 }

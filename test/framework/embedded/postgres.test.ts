@@ -77,7 +77,7 @@ t.test(
     const command = await startEmbeddedPostgres(directory, silent, true)
     t.equal(command.url, first.url)
     await command.stop()
-    t.same(await query(first.url, 'SELECT 1 AS one'), [{ one: 1 }])
+    await t.resolves(query(first.url, 'SELECT'))
 
     const second = await startEmbeddedPostgres(
       directory,

@@ -51,9 +51,8 @@ t.test('a read-only server that never closes is rejected', async (t) => {
   address.searchParams.set('options', '-c default_transaction_read_only=on')
 
   const database = openDatabase(t, address.href, 1000)
-  const rejection = {
+  await t.rejects(database.run('reads', { text: 'SELECT' }), {
     code: 'unavailable',
     cause: { message: 'the server is read-only' }
-  }
-  await t.rejects(database.run('reads', { text: 'SELECT' }), rejection)
+  })
 })
