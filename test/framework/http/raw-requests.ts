@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 import { promisify } from 'node:util'
 import type { Test } from 'tap'
-import { lockAwaited, lockTable, query } from '../../support/database.ts'
+import { query } from '../../support/database.ts'
 import { parseRaw, sendRaw, type Service } from '../../support/service.ts'
 import { until } from '../../support/until.ts'
 
@@ -65,20 +65,14 @@ export const anonymous = { ...keepAlive, Authorization: undefined }
 export const getRequest = (path: string, headers?: Headers) =>
   request(`GET ${path}`, { ...anonymous, ...headers })
 
-/** A file of the docs page. */
-export const asset = '/docs/static/swagger-ui-bundle.js'
-
 const bytesOf = (text: string, key: string) =>
   Buffer.from(text.replaceAll('$KEY', key), 'latin1')
 
-/** Sends a request and returns the response, not what invited its body. */
-export async function send(
+/** Sends a request and returns the response. */
+export const send = async (
   { port, key }: Pick<Service, 'port' | 'key'>,
   text: string
-) {
-  const response = await sendRaw(port, bytesOf(text, key))
-  return parseRaw(response.replace('HTTP/1.1 100 Continue\r\n\r\n', ''))
-}
+) => parseRaw(await sendRaw(port, bytesOf(text, key)))
 
 /**
  * A connection that sends a request and collects the responses. Its errors are
@@ -91,6 +85,7 @@ export function openConnection(
 ) {
   const socket = connect(port, '127.0.0.1').on('error', () => {})
   t.teardown(() => socket.destroy())
+  socket.write(bytesOf(first, key))
 
   let received = ''
   socket.on('data', (chunk: Buffer) => {
@@ -99,8 +94,6 @@ export function openConnection(
 
   return {
     socket,
-    /** Resolves when the first bytes are sent. */
-    sent: new Promise((resolve) => socket.write(bytesOf(first, key), resolve)),
     responded: new Promise((resolve) => socket.once('data', resolve)),
     closed: new Promise((resolve) => socket.once('close', resolve)),
     /** Sends more bytes, and does not wait for it. */
@@ -112,17 +105,13 @@ export function openConnection(
   }
 }
 
-/** Stores notes of 2 kB: by default 10 MB, a list that no socket buffers. */
-export const fillNotes = (
-  { databaseUrl }: Pick<Service, 'databaseUrl'>,
-  count = 5000
-) =>
+/** Stores notes of 2 kB: a list of 16 MB, which no socket buffers. */
+export const fillNotes = (databaseUrl: string) =>
   query(
     databaseUrl,
     `INSERT INTO notes (name, description)
      SELECT n, repeat('x', 2000)
-     FROM generate_series(1, $1::int) AS n`,
-    [count]
+     FROM generate_series(1, 8000) AS n`
   )
 
 /** Resolves when the service has no connection. */
@@ -130,20 +119,4 @@ export async function disconnected({ app }: Service): Promise<void> {
   const connections = promisify(app.server.getConnections.bind(app.server))
   const isIdle = async () => (await connections()) === 0
   await until(isIdle, 'every connection closes')
-}
-
-/** Resets the connection of a list that waits for a lock. */
-export async function abortList(
-  t: Test,
-  service: Service,
-  headers?: Headers,
-  meanwhile?: () => Promise<void>
-): Promise<void> {
-  const { release } = await lockTable(t, service.databaseUrl, 'notes')
-  const { socket } = openConnection(t, service, listRequest(headers))
-  await lockAwaited(service.databaseUrl)
-  socket.resetAndDestroy()
-  await disconnected(service)
-  await meanwhile?.()
-  await release()
 }
