@@ -51,22 +51,17 @@ t.test(
     })
 
     const defaults = { note: null, color: 'red', level: '7n' }
-    const bodies = [
-      {
-        sent: '{"ids":[1,9007199254740993],"map":{"a":2},"other":"1"}',
-        received: {
-          ids: ['1n', '9007199254740993n'],
-          map: { a: '2n' },
-          other: '1'
-        }
+    const bodies = {
+      '{"ids":[1,9007199254740993],"map":{"a":2},"other":"1"}': {
+        ids: ['1n', '9007199254740993n'],
+        map: { a: '2n' },
+        other: '1'
       },
-      { sent: `{"id":${maxInt64}}`, received: { id: `${maxInt64}n` } },
-      { sent: '{"id":null}', received: { id: null } },
-      { sent: '{"note":null}', received: { note: null } }
-    ]
-
-    for (const { sent, received } of bodies)
-      t.same(await create(sent), { ...defaults, ...received }, sent)
+      [`{"id":${maxInt64}}`]: { id: `${maxInt64}n` },
+      '{"id":null}': { id: null }
+    }
+    for (const [body, received] of Object.entries(bodies))
+      t.same(await create(body), { ...defaults, ...received }, body)
 
     for (const id of ['"1"', '9223372036854775808', '1.5'])
       t.equal(await create(`{"id":${id}}`), `body.id ${range}`, id)
@@ -81,7 +76,6 @@ const rules = {
     floor: { ...int64, maximum: 99, 'x-must': 'be a floor' },
     price: { type: 'number' },
     names: { type: 'array', items: { type: 'string', minLength: 1 } },
-    day: { type: 'string', pattern: '^x', 'x-must': 'be a day of the week' },
     color: { type: 'string', enum: ['red', 'blue'] },
     kind: { type: 'string', const: 'card' },
     at: { type: 'string', format: 'date-time' },
@@ -104,12 +98,8 @@ const messagesByBody = {
     'body.price must be within ±9007199254740991',
   '{"names":12345678901234567890}': 'body.names must be array',
   '{"names":["a",""]}': 'body.names.1 must NOT have fewer than 1 characters',
-  '{"day":"7"}': 'body.day must be a day of the week',
-  '{"price":null}':
-    'body.price must be number, not null: leave it out if it is optional',
   '{"color":null}':
     'body.color must be string, not null: leave it out if it is optional; body.color must be one of: red, blue',
-  '{"color":"green"}': 'body.color must be one of: red, blue',
   '{"kind":"cash"}': 'body.kind must be card',
   '{"point":{"x":1,"z":1}}': 'body.point must not have "z"; it may have x, y',
   '{"price":"1","at":"today"}':
@@ -138,8 +128,6 @@ t.test('a response may have an int64 or null', async (t) => {
   const respond = () => ({ id: maxInt64, other: null })
   const rest = { openapi: '3.1.0' }
   const app = await serve(t, { '/things': { get } }, respond, rest)
-  t.equal(
-    (await app.inject('/v1/things')).body,
-    `{"id":${maxInt64},"other":null}`
-  )
+  const { body } = await app.inject('/v1/things')
+  t.equal(body, `{"id":${maxInt64},"other":null}`)
 })

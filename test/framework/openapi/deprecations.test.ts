@@ -7,21 +7,18 @@ import { anything, serve } from './serve.ts'
 const old = {
   operationId: 'old',
   deprecated: true,
+  'x-deprecated-at': '2023-06-30',
+  'x-sunset': '2024-01-31T12:00:00+01:00',
   'x-successor': '/new/ones',
   responses: anything
 }
 
 t.test('each response to a valid request has the headers', async (t) => {
-  const get = {
-    ...old,
-    'x-deprecated-at': '2023-06-30',
-    'x-sunset': '2024-01-31T12:00:00+01:00'
-  }
   const respond = ({ headers }: FastifyRequest) => {
     if (headers['x-missing']) throw notFound('thing', 1n)
     return {}
   }
-  const app = await serve(t, { '/very/old': { get } }, respond)
+  const app = await serve(t, { '/very/old': { get: old } }, respond)
   const announcedBy = async (query = '', headers = {}) => {
     const response = await app.inject({ url: `/v1/very/old${query}`, headers })
     const { deprecation, sunset, link } = response.headers
