@@ -4,12 +4,12 @@ import { loadConfig } from '../../src/framework/config.ts'
 import { messageOf } from '../../src/framework/message-of.ts'
 import { noFile } from '../support/service.ts'
 
+/** The contents of `.env`, or of a folder of this name. */
 type EnvFile = string | Buffer | Record<string, string>
 
 /** What a user writes into the environment and `.env`. */
 interface Settings {
   env?: Record<string, string>
-  /** The contents of `.env`, or of a folder of this name. */
   envFile?: EnvFile
 }
 
@@ -37,59 +37,41 @@ const at = 'postgres://user:secret@host/db'
 
 /** Origins as browsers send them. */
 const origins =
-  'http://example.com,https://xn--mnchen-3ya.example,http://127.0.0.1,http://[::1]:3000'
+  'http://example.com,https://xn--mnchen-3ya.example,http://[::1]:3000'
 
 /** Wrong values, by the start of the line that reports them. */
 const wrongValues: Record<string, string[]> = {
   'PORT must be integer: Port to listen on. 0 takes a free one.': [
     'abc',
-    '3000.5',
     '3000.0',
-    ' ',
     ' 1',
-    '1 ',
     '1e3',
-    '0x10',
     '01',
-    '+1',
-    '-1',
-    '1_000',
-    'true',
-    '"1"',
-    '١'
+    '-1'
   ],
   'PORT must be <= 65535: ': ['70000'],
-  'MIGRATE_ON_START must be boolean: ': ['TRUE', ' true', 'yes', '1', '"true"'],
-  'LOG_LEVEL must be equal to one of ': ['INFO', 'info ', '30'],
+  'MIGRATE_ON_START must be boolean: ': ['TRUE', '1'],
+  'LOG_LEVEL must be equal to one of ': ['INFO', '30'],
   'DATABASE_URL must match format "postgres": ': [
     'mysql://user:secret@host/db',
     `"${at}"`,
-    `${at} `,
     'postgres://user:#secret@host/db',
     'postgres://${USER}:${PASSWORD}@host/db',
     'postgres://user:secret word@host/db',
-    'postgres://user:se/cret@host/db',
-    'postgres://user:secret@a:5432,b:5432/db'
+    'postgres://user:se/cret@host/db'
   ],
   'DATABASE_URL_FILE must be a readable file in UTF-8: ENOENT: ': ['/none/url'],
-  'DATA_DIR must match pattern ': ['~/x', '$HOME/x', ' ', 'x ', '"x"', "'x'"],
+  'DATA_DIR must match pattern ': ['~/x', '$HOME/x', ' x', 'x ', '"x"'],
   'CORS_ORIGINS must match format "origins": ': [
     '*',
-    'null',
     'a.example',
-    'localhost:3000',
-    'https://*.a.example',
     'https://a.example,',
-    'https://a.example;https://b.example',
     'https://a.example https://b.example',
     'https://Example.com',
-    'HTTPS://example.com',
     'https://example.com/',
-    'https://example.com/path?a#b',
     'https://example.com:443',
     'https://user:secret@example.com',
-    'https://münchen.example',
-    'http://127.1'
+    'https://münchen.example'
   ]
 }
 
@@ -104,55 +86,41 @@ const inFile: Record<string, EnvFile[]> = {
   ],
   '.env: ignoring constructor: no variable has this name': ['constructor=x'],
   '.env: line 2 sets PORT again: remove one of the two': [
-    'PORT=1\nPORT=2',
     'PORT=\nexport PORT=1'
   ],
   '.env: line 2 must be NAME=value: write a value that has #, ': [
     'LOG_LEVEL: debug',
-    'LOG_LEVEL debug',
-    'LOG-LEVEL=debug',
-    'set LOG_LEVEL=debug',
     'LOG_LEVEL="debug',
-    `LOG_LEVEL='debug"`,
     'LOG_LEVEL="debug" info',
     'LOG_LEVEL=de"bug"',
-    'LOG_LEVEL=`debug`',
     'LOG_LEVEL=debug#comment',
-    'LOG_LEVEL="de\\bug"',
-    // A value that is broken over two lines.
-    'user:secret@host/db?sslmode=require'
+    'LOG_LEVEL="de\\bug"'
   ].map((line) => `PORT=1\n${line}\n`)
 }
 
-const mistakes: [says: string, Settings][] = [
-  ...Object.entries(wrongValues).flatMap(([says, values]) => {
-    const [name = ''] = says.split(' ')
-    return values.map((value): (typeof mistakes)[number] => [
-      says,
-      { env: { [name]: value } }
-    ])
-  }),
-  ...Object.entries(inFile).flatMap(([says, files]) =>
-    files.map((envFile): (typeof mistakes)[number] => [says, { envFile }])
-  ),
-  [
-    'DATABASE_URL and DATABASE_URL_FILE must not both be set',
-    { env: { DATABASE_URL: at, DATABASE_URL_FILE: 'b' } }
-  ],
-  [
-    'DATABASE_URL must match format "postgres": ',
-    { env: { DATABASE_URL_FILE: '/dev/null' } }
-  ]
-]
-
-for (const [says, settings] of mistakes) {
+/** Tests that a mistake is one line that begins with this, without secrets. */
+const testMistake = (says: string, settings: Settings) =>
   t.test(says, (t) => {
     const text = readingSays(t, settings)
     t.ok(text.startsWith(says), text)
     t.notMatch(text, /secret|\n/)
     t.end()
   })
+
+for (const [says, values] of Object.entries(wrongValues)) {
+  const [name = ''] = says.split(' ')
+  for (const value of values) testMistake(says, { env: { [name]: value } })
 }
+
+for (const [says, files] of Object.entries(inFile))
+  for (const envFile of files) testMistake(says, { envFile })
+
+testMistake('DATABASE_URL and DATABASE_URL_FILE must not both be set', {
+  env: { DATABASE_URL: at, DATABASE_URL_FILE: 'b' }
+})
+testMistake('DATABASE_URL must match format "postgres": ', {
+  env: { DATABASE_URL_FILE: '/dev/null' }
+})
 
 t.test('each of several mistakes has its line', (t) => {
   const env = { PORT: 'x', LOG_LEVEL: 'loud', MIGRATE_ON_START: 'TRUE' }
@@ -164,21 +132,18 @@ t.test('each of several mistakes has its line', (t) => {
   t.end()
 })
 
-const defaults = {
-  PORT: 3000,
-  HOST: '127.0.0.1',
-  MIGRATE_ON_START: true,
-  DATABASE_URL: undefined,
-  METRICS_PORT: undefined
-}
-
 /** What is read, by the case. */
 const readings: Record<string, Settings & { config: object }> = {
-  'nothing is set': { config: defaults },
   'an empty variable counts as unset': {
     env: { PORT: '', DATABASE_URL: '' },
     envFile: 'HOST=\nMETRICS_PORT=',
-    config: defaults
+    config: {
+      PORT: 3000,
+      HOST: '127.0.0.1',
+      MIGRATE_ON_START: true,
+      DATABASE_URL: undefined,
+      METRICS_PORT: undefined
+    }
   },
   'the environment takes precedence': {
     env: { HOST: '192.0.2.2', LOG_LEVEL: '' },
@@ -186,8 +151,8 @@ const readings: Record<string, Settings & { config: object }> = {
     config: { PORT: 1, HOST: '192.0.2.2', LOG_LEVEL: 'debug' }
   },
   'values have types': {
-    env: { PORT: '0', MIGRATE_ON_START: 'false' },
-    config: { PORT: 0, MIGRATE_ON_START: false }
+    env: { PORT: '0', MIGRATE_ON_START: 'false', DATABASE_SERVICE_ROLE: '1' },
+    config: { PORT: 0, MIGRATE_ON_START: false, DATABASE_SERVICE_ROLE: '1' }
   },
   '.env may come from Windows or a shell': {
     envFile: `\uFEFFPORT="1"\r\nexport HOST = '127.0.0.2'\r\n`,
@@ -198,20 +163,12 @@ const readings: Record<string, Settings & { config: object }> = {
 
   PORT=1 # first
 DATA_DIR='a #"\\b'	# tab
-HOST="::1"
-LOG_LEVEL=
 DATABASE_SERVICE_ROLE=my role `,
     config: {
       PORT: 1,
       DATA_DIR: 'a #"\\b',
-      HOST: '::1',
-      LOG_LEVEL: 'info',
       DATABASE_SERVICE_ROLE: 'my role'
     }
-  },
-  'a text may look like a number': {
-    env: { DATA_DIR: '1', DATABASE_SERVICE_ROLE: 'true' },
-    config: { DATA_DIR: '1', DATABASE_SERVICE_ROLE: 'true' }
   },
   'several origins': {
     env: { CORS_ORIGINS: origins },
