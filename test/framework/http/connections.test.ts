@@ -77,6 +77,7 @@ t.test('nothing follows a response, or stands inside one', async (t) => {
   for (const [status, bytes] of [
     [401, halfSent(anonymous)],
     [413, halfSent(long)],
+    [400, request('POST /%zz', long, '{')],
     [200, request('GET /docs/static/swagger-ui-bundle.js', long, '{')]
   ] as const) {
     const { closed, socket, ...client } = openConnection(t, service, bytes)
@@ -147,7 +148,7 @@ t.test(
     replica.app.isDraining = true
     const closing = replica.app.close()
     await until(() => !replica.app.server.listening, 'the shutdown begins')
-    for (const { socket, received } of [busy, silent]) {
+    for (const { socket, received } of [silent, busy]) {
       socket.resume()
       await until(() => isComplete(received()), 'it has the list')
     }

@@ -33,12 +33,11 @@ const counts = {
 }
 
 /** The values of the series above. */
-const valuesIn = async (app: FastifyInstance) =>
-  Object.fromEntries(
-    await Promise.all(
-      Object.keys(counts).map(async (name) => [name, await sample(app, name)])
-    )
-  ) as Record<string, number | undefined>
+async function valuesIn(app: FastifyInstance) {
+  const values: Record<string, number | undefined> = {}
+  for (const name of Object.keys(counts)) values[name] = await sample(app, name)
+  return values
+}
 
 const violation = `
   DO $$ BEGIN

@@ -102,7 +102,6 @@ t.test('an unknown or repeated query parameter is rejected', async (t) => {
   const messages = {
     '1?limitt=1': unknown('limitt'),
     '1?__proto__=1': unknown('__proto__'),
-    '1?a=1&b=%zz': `${unknown('a')}; ${unknown('b')}`,
     '1?after=1&after=2': 'query.after must be sent once',
     '1?deep=true&deep=1': 'query.deep must be sent once',
     '1?text=a&text=a': 'query.text must be sent once'
