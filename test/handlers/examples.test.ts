@@ -46,8 +46,14 @@ const responseOf = (response: { statusCode: number; body: string }) => ({
   body: JSON.parse(response.body || '""') as unknown
 })
 
-const send = async (service: Service, request: InjectOptions) =>
-  responseOf(await inject(service, request))
+/** Sends requests one after the other. */
+async function send(service: Service, ...requests: InjectOptions[]) {
+  const responses: Response[] = []
+  for (const request of requests)
+    responses.push(responseOf(await inject(service, request)))
+
+  return responses
+}
 
 const { owner, service: seeded } = await createRoles(t)
 const nameOf = (url: string) => new URL(url).pathname.slice(1)
@@ -101,29 +107,20 @@ if (creating === undefined)
 const [first, second] = bodiesOf(creating).map(([, body]) =>
   requestOf(creating, { body })
 )
-const named = { ...first }
-const anonymous = { ...first, headers: { authorization: '' } }
 const keyed = (request?: InjectOptions) => ({
   ...request,
   headers: { 'idempotency-key': 'key' }
 })
-
-async function sendAll(to: Service, requests: InjectOptions[]) {
-  const responses: Response[] = []
-
-  for (const request of requests) responses.push(await send(to, request))
-
-  return responses
-}
 
 /** The errors of a key that lacks most scopes. */
 async function sendWithoutScope(t: Test) {
   const service = await startService(t)
   const apiKey = await service.keys.create('x', { scopes: scopes.slice(0, 1) })
   const headers = { authorization: `Bearer ${apiKey}` }
-  const requests = operations.map((one) => ({ ...requestOf(one), headers }))
-
-  return sendAll(service, requests)
+  return send(
+    service,
+    ...operations.map((one) => ({ ...requestOf(one), headers }))
+  )
 }
 
 /** An error of each limit: of the body, and of one request a minute. */
@@ -131,38 +128,41 @@ async function exceedLimits(t: Test) {
   const service = await startService(t, {
     config: { MAX_REQUESTS_PER_MINUTE: 1 }
   })
-  const large = { ...first, payload: { x: 'x'.repeat(65536) } }
-
-  return sendAll(service, [large, named, anonymous])
+  return send(
+    service,
+    { ...first, payload: { x: 'x'.repeat(65536) } },
+    { ...first },
+    { ...first, headers: { authorization: '' } }
+  )
 }
 
 /** Errors of an Idempotency-Key: reused, and held. */
 async function sendKeyed(t: Test) {
   const busy = await startSeeded(t, { DATABASE_TIMEOUT_MS: 2000 })
-  const reused = await sendAll(busy, [keyed(first), keyed(second)])
-
+  const reused = await send(busy, keyed(first), keyed(second))
   await holdKeys(t, busy.databaseUrl)
 
   // The first would violate a UNIQUE constraint: its row is stored.
-  return [...reused, await send(busy, keyed(second))]
+  return [...reused, ...(await send(busy, keyed(second)))]
 }
 
-/** The errors of failures, which other tests cause. */
-function errorsOfFailures(): Response[] {
-  const failures = [
-    new Error(),
-    new Unavailable('x', new Error()),
-    new Overloaded(),
-    new OutcomeUnknown(undefined)
-  ]
-
-  return failures.map(errorResponse)
-}
+/** The responses to failures, which other tests cause. */
+const failures = [
+  new Error(),
+  new Unavailable('x', new Error()),
+  new Overloaded(),
+  new OutcomeUnknown(undefined)
+].map(errorResponse)
 
 function errorResponse(error: unknown): Response {
   const { body } = toHttpError(error)
   return { status: body.status, body }
 }
+
+/** The responses in the examples of all operations. */
+const documented = operations
+  .flatMap(responseExamples)
+  .map(({ response }) => response)
 
 /** A 429 says in how many seconds to retry, which varies. */
 const withoutSeconds = (response: unknown): unknown =>
@@ -183,7 +183,7 @@ t.test('each example of an error is a response, and the reverse', async (t) => {
     ...(await sendWithoutScope(t)),
     ...(await exceedLimits(t)),
     ...(await sendKeyed(t)),
-    ...errorsOfFailures(),
+    ...failures,
     errorResponse(listTooLong)
   ]
 
@@ -204,9 +204,7 @@ t.test('each example of an error is a response, and the reverse', async (t) => {
     }
   }
 
-  const examples = operations.flatMap(responseExamples)
-  const documented = examples.map(({ response }) => response)
-  for (const failure of errorsOfFailures())
+  for (const failure of failures)
     t.ok(isAmong(documented, failure), JSON.stringify(failure.body))
 })
 
@@ -220,11 +218,12 @@ t.test(
   async (t) => {
     const service = await startService(t)
     const [, path] = String(operations[0]?.request).split(' ')
-    const responses = await sendAll(service, [
+    const responses = await send(
+      service,
       { url: '/%zz' },
       { url: `${basePath}/none` },
       { method: 'TRACE', url: `${basePath}${path}` }
-    ])
+    )
     for (const code of ['ERR_HTTP_REQUEST_TIMEOUT', 'HPE_HEADER_OVERFLOW'])
       responses.push(errorResponse({ code }))
     const body = { code: 'not_implemented', status: 501 }
@@ -242,13 +241,10 @@ t.test(
       [...responses.map(statusAndCode), '501 not_implemented']
     )
 
-    const documented = operations
-      .flatMap(responseExamples)
-      .map(({ response }) => response)
-      .filter(({ status }) => status >= 400)
-      .map(statusAndCode)
+    const errors = documented.filter(({ status }) => status >= 400)
     const names = new Set(listed.map(({ name }) => name))
-    t.same(new Set([...documented, ...names]), names, 'all are listed')
+    const all = [...errors.map(statusAndCode), ...names]
+    t.same(new Set(all), names, 'all are listed')
   }
 )
 
@@ -260,10 +256,10 @@ for (const operation of operations.filter((one) => one.deprecated)) {
         await startSeeded(t),
         requestOf(operation)
       )
-      const [[, { headers: documented = {} }] = ['', {}]] = operation.responses
+      const [[, { headers: examples = {} }] = ['', {}]] = operation.responses
 
       for (const name of ['Deprecation', 'Sunset', 'Link'])
-        t.equal(headers[name.toLowerCase()], documented[name]?.example, name)
+        t.equal(headers[name.toLowerCase()], examples[name]?.example, name)
     }
   )
 }

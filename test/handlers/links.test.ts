@@ -8,26 +8,14 @@ const filesIn = (folder: string) =>
 
 const tools = filesIn('tools').map((tool) => path.join(tool, 'README.md'))
 const tests = 'test/README.md'
-const pages = [...filesIn('.'), ...filesIn('docs'), ...tools, tests]
-  .filter((file) => file.endsWith('.md'))
-  .filter((file) => existsSync(file))
+const pages = [...filesIn('.'), ...filesIn('docs'), ...tools, tests].filter(
+  (file) => file.endsWith('.md') && existsSync(file)
+)
 
-/** The page without its blocks of code, whose comments look like headings. */
-const proseOf = (page: string) =>
-  readFileSync(page, 'utf8').replace(/^```.*?^```$/gms, '')
-
-/** The anchors of a page, as GitHub makes them. */
-function anchorsOf(page: string): string[] {
-  const headings = proseOf(page).matchAll(/^#+ (.+)$/gm)
-  return [...headings].map(([, heading = '']) => slug(heading))
-}
-
-/** The targets of links within the repository. */
-function linksOf(page: string): string[] {
-  const links = proseOf(page).matchAll(/\]\(([^)\s]+)\)/g)
-  return [...links]
-    .map(([, target = '']) => target)
-    .filter((target) => !/^[a-z]+:/.test(target))
+/** The matches of a pattern outside of blocks of code. */
+function matchesIn(page: string, pattern: RegExp): string[] {
+  const prose = readFileSync(page, 'utf8').replace(/^```.*?^```$/gms, '')
+  return [...prose.matchAll(pattern)].map(([, match]) => String(match))
 }
 
 /** Whether the target of a link exists: a file, a folder, or a heading. */
@@ -35,22 +23,26 @@ function exists(page: string, target: string): boolean {
   const [file = '', anchor] = target.split('#')
   const linked = file === '' ? page : path.join(path.dirname(page), file)
   if (!existsSync(linked)) return false
-  return anchor === undefined || anchorsOf(linked).includes(anchor)
+  if (anchor === undefined) return true
+  const headings = matchesIn(linked, /^#+ (.+)$/gm)
+  return headings.some((heading) => slug(heading) === anchor)
 }
 
 for (const page of pages) {
   t.test(`the links of ${page} have targets`, (t) => {
-    const broken = linksOf(page).filter((target) => !exists(page, target))
-    t.same(broken, [])
+    const targets = matchesIn(page, /\]\((?![a-z]+:)([^)\s]+)\)/g)
+    t.same(
+      targets.filter((target) => !exists(page, target)),
+      []
+    )
     t.end()
   })
 }
 
 t.test(`the files that ${tests} names exist`, (t) => {
-  const named = readFileSync(tests, 'utf8').matchAll(/`(\S+\/\S+\.ts)`/g)
-  const missing = [...named]
-    .map(([, file = '']) => file)
-    .filter((file) => !existsSync(file) && !existsSync(`test/${file}`))
+  const missing = matchesIn(tests, /`(\S+\/\S+\.ts)`/g).filter(
+    (file) => !existsSync(file) && !existsSync(`test/${file}`)
+  )
   t.same(missing, [])
   t.end()
 })
