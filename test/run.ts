@@ -6,7 +6,6 @@ import {
   appendFileSync,
   existsSync,
   mkdtempSync,
-  readFileSync,
   rmSync,
   statfsSync
 } from 'node:fs'
@@ -35,8 +34,6 @@ function temporaryRoot(): string {
 
 // Tests and their processes have their temporary folder in it, too.
 const directory = mkdtempSync(path.join(temporaryRoot(), 'petcat-'))
-/** Where tap lists the files that failed. */
-const failed = path.join(directory, 'failed')
 const log = pino({ level: 'warn' })
 
 /**
@@ -72,7 +69,6 @@ async function runTap(environment: Record<string, string>): Promise<number> {
       'node_modules/tap/dist/esm/run.mjs',
       // Tests wait as much as they compute.
       `--jobs=${Math.round(2.5 * availableParallelism())}`,
-      `--save=${failed}`,
       ...process.argv.slice(2)
     ],
     {
@@ -100,9 +96,6 @@ process.exitCode = await runTap({
   TEST_SERVER: server.url,
   TEST_TEMPLATE: template
 })
-// Last, because the output of the other files is long.
-if (existsSync(failed)) console.error('Failed:', readFileSync(failed, 'utf8'))
-
 await dropDatabase(server.url, template)
 await server.stop()
 rmSync(directory, { recursive: true, force: true, maxRetries: 10 })
