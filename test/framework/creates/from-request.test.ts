@@ -2,77 +2,55 @@
 import t from 'tap'
 import { query } from '../../support/database.ts'
 import { startNotes } from '../../support/notes.ts'
-import { codeOrStatus, get, post } from '../../support/requests.ts'
+import { bearer, codeOrStatus, get, post } from '../../support/requests.ts'
 
-const body = '{"text":"a","source":{"line":9007199254740993}}'
-const json = { 'content-type': 'application/json' }
+const service = await startNotes(t)
+await query(
+  service.databaseUrl,
+  `INSERT INTO notes (name) VALUES ('x'), ('y');
+   ALTER TABLE replies ADD FOREIGN KEY (note_id) REFERENCES notes`
+)
+const otherOwner = { ...service, auth: bearer(await service.keys.create('x')) }
 
-/** A service with the notes 1 and 2. */
-async function start() {
-  const service = await startNotes(t)
-  await query(
-    service.databaseUrl,
-    `INSERT INTO notes (name) VALUES ('x'), ('y');
-     ALTER TABLE replies ADD FOREIGN KEY (note_id) REFERENCES notes`
-  )
-  const create = (
-    path: string,
-    payload: object | string = body,
-    headers = {}
-  ) => post(service, path, payload, { ...json, ...headers })
-  const texts = async (search: string, headers = {}) => {
-    const response = await get(service, `notes/1/replies${search}`, headers)
-    return response.json<{ text: string }[]>().map(({ text }) => text)
-  }
-
-  return { ...service, create, texts }
+const reply = '{"text":"a","source":{"line":9007199254740993}}'
+const keyed = {
+  'content-type': 'application/json',
+  'idempotency-key': 'key'
 }
 
-const { keys, create, texts } = await start()
+const list = async (search: string, owner = service) =>
+  (await get(owner, `notes/1/replies${search}`)).json<object[]>()
 
 t.test('a row has the id in the path, its owner, and jsonb', async (t) => {
-  const keyed = { 'idempotency-key': 'key' }
-  const first = await create('notes/1/replies', body, keyed)
-  t.equal(
-    first.body,
-    '{"id":1,"noteId":1,"text":"a","source":{"line": 9007199254740993}}'
-  )
-
-  const replay = await create('notes/1/replies', body, keyed)
-  t.match(replay, {
-    body: first.body,
-    headers: { 'idempotent-replayed': 'true' }
+  const create = (note: number, owner = service) =>
+    post(owner, `notes/${note}/replies`, reply, keyed)
+  t.match(await create(1), {
+    statusCode: 201,
+    body: '{"id":1,"noteId":1,"text":"a","source":{"line": 9007199254740993}}'
   })
-  t.equal(
-    await codeOrStatus(create('notes/2/replies', body, keyed)),
-    'idempotency_key_reused'
-  )
+  t.equal(await codeOrStatus(create(1)), '201 replayed')
+  t.equal(await codeOrStatus(create(2)), 'idempotency_key_reused')
 
-  const authorization = `Bearer ${await keys.create('other')}`
-  t.same(await texts('', { authorization }), [])
-  t.equal(
-    await codeOrStatus(
-      create('notes/1/replies', body, { ...keyed, authorization })
-    ),
-    201
-  )
-  t.same(await texts('', { authorization }), ['a'])
+  t.same(await list('', otherOwner), [])
+  t.equal(await codeOrStatus(create(1, otherOwner)), 201)
+  t.match(await list('', otherOwner), [{ id: 2 }])
 })
 
 t.test('filters are booleans, or NULL without a parameter', async (t) => {
   for (const pinned of [true, false]) {
-    const source = { urls: [String(pinned)] }
-    const reply = { text: `${pinned}`, pinned, source }
-    t.match((await create('notes/1/replies', reply)).json(), reply)
+    const pin = { text: `${pinned}`, pinned, source: { line: 1 } }
+    t.match((await post(service, 'notes/1/replies', pin)).json(), pin)
   }
 
-  t.same(await texts(''), ['a'])
-  t.same(await texts('?pinned=true'), ['true'])
-  t.same(await texts('?pinned=false&text=false'), ['false'])
-  t.same(await texts('?pinned=false&text=a'), [])
+  t.match(await list(''), [{ text: 'a' }])
+  t.match(await list('?pinned=true'), [{ text: 'true' }])
+  t.match(await list('?pinned=false&text=false'), [{ text: 'false' }])
+  t.same(await list('?pinned=false&text=a'), [])
 })
 
 t.test('a reference that does not exist gets its error', async (t) => {
-  const response = await create('notes/3/replies')
+  const response = await post(service, 'notes/3/replies', reply, {
+    'content-type': 'application/json'
+  })
   t.match(response.json(), { message: 'There is no note with the id 3' })
 })

@@ -1,9 +1,9 @@
 import t from 'tap'
+import { idempotencyHashesOf } from '../../../src/framework/creates/create-handler.ts'
 import { createDatabase, query } from '../../support/database.ts'
 import { startNotes, storedNames } from '../../support/notes.ts'
 import { startProxy } from '../../support/proxy.ts'
 import { codeOrStatus, post } from '../../support/requests.ts'
-import * as raw from '../http/raw-requests.ts'
 
 const proxy = await startProxy(t, await createDatabase(t))
 const service = await startNotes(t, { databaseUrl: proxy.url })
@@ -28,100 +28,64 @@ const send = (path: string, payload: object | string, key?: string) =>
 /** Creates a note. */
 const create = (key: string) => send('notes', { name: 'a' }, key)
 
-/**
- * A body, the same values written in another way, and other values. The hash is
- * without defaults: a later version may add them.
- */
-const operations = [
-  {
-    path: 'notes',
-    status: 201,
-    body: '{"name":"a \\" 🐇","description":"d"}',
-    sameValues: '{ "description": "d", "name": "a \\u0022 🐇" }',
-    otherValues: '{"name":"a \\" 🐇"}',
-    hashed: '[{"description":"d","name":"a \\" 🐇"}]'
-  },
-  {
-    path: 'remarks',
-    status: 202,
-    body: '{"text":"a","noteId":9007199254740993}',
-    sameValues: '{"noteId":9007199254740993,"kind":"comment","text":"\\u0061"}',
-    otherValues: '{"text":"a","noteId":9007199254740992}',
-    hashed: '[{"noteId":9007199254740993,"text":"a"}]'
-  }
-]
+t.test('a key sent again gets the first response', async (t) => {
+  const body = '{"text":"a \\" 🐇","noteId":9007199254740993}'
+  const first = await send('remarks', body, 'key')
+  t.equal(first.statusCode, 202)
+  // Without defaults: a later version may add them.
+  const hashed = '[{"noteId":9007199254740993,"text":"a \\" 🐇"}]'
+  const hash = `sha256(convert_to('${hashed}', 'UTF8'))`
+  t.equal(await count(`idempotency_keys WHERE body_hash = ${hash}`), 1)
 
-const reply = { text: 'a', source: { line: 1 } }
-
-for (const operation of operations) {
-  const { path, status, body, sameValues, otherValues, hashed } = operation
-  t.test(`a key sent again gets the first of the ${path}`, async (t) => {
-    const first = await send(path, body, 'key')
-    t.equal(await codeOrStatus(Promise.resolve(first)), status)
-    const rows = await count(path)
-    const hash = `sha256(convert_to('${hashed}', 'UTF8'))`
-    t.equal(await count(`idempotency_keys WHERE body_hash = ${hash}`), 1)
-
-    for (const replay of [
-      await send(path, body, 'key'),
-      await send(path, sameValues, '"key"')
-    ]) {
-      t.match(replay, {
-        statusCode: status,
-        body: first.body,
-        headers: {
-          'content-type': first.headers['content-type'],
-          'idempotent-replayed': 'true'
-        }
-      })
-      t.not(replay.headers['x-request-id'], first.headers['x-request-id'])
-    }
-
-    t.match((await send(path, otherValues, 'key')).json(), {
-      code: 'idempotency_key_reused',
-      status: 422
+  const sameValues =
+    '{ "noteId": 9007199254740993, "kind": "comment", "text": "a \\u0022 🐇" }'
+  for (const replay of [
+    await send('remarks', body, 'key'),
+    await send('remarks', sameValues, '"key"')
+  ]) {
+    t.match(replay, {
+      statusCode: 202,
+      body: first.body,
+      headers: {
+        'content-type': first.headers['content-type'],
+        'idempotent-replayed': 'true'
+      }
     })
-    t.equal(await count(path), rows)
+    t.not(replay.headers['x-request-id'], first.headers['x-request-id'])
+  }
 
-    for (const key of ['other', undefined])
-      t.equal(await codeOrStatus(send(path, body, key)), status)
-    t.equal(await count(path), rows + 2)
-    t.equal(await count('idempotency_keys'), 2)
-    const toOther = send('notes/9007199254740992/replies', reply, 'key')
-    t.equal(await codeOrStatus(toOther), 201, 'another operation')
+  const otherValues = body.replace('993', '992')
+  t.match((await send('remarks', otherValues, 'key')).json(), {
+    code: 'idempotency_key_reused',
+    status: 422
   })
-}
+  t.equal(await count('remarks'), 1)
 
-const printable = String.fromCharCode(
-  ...Array.from({ length: 94 }, (_, index) => 33 + index)
-)
+  for (const key of ['other', undefined])
+    t.equal(await codeOrStatus(send('remarks', body, key)), 202)
+  t.equal(await count('remarks'), 3)
+  t.equal(await codeOrStatus(create('key')), 201, 'another operation')
+})
 
 /** Keys as a string of RFC 9651, and the same keys without quotes. */
 const acceptedKeys = {
-  '"a\\"b"': 'a"b',
-  '"a\\\\b"': 'a\\b',
-  [`"x${printable.replace(/["\\]/g, '\\$&')}"`]: `x${printable}`,
-  '"1"': '1',
-  [`"${'k'.repeat(255)}"`]: 'k'.repeat(255),
-  // All of its characters are escaped.
-  [`"${'\\"'.repeat(255)}"`]: '"'.repeat(255)
+  '"a"': 'a',
+  '"a\\"b\\\\"': 'a"b\\',
+  [`"${'~'.repeat(255)}"`]: '~'.repeat(255)
 }
-
-const tooLong = 'k'.repeat(256)
 
 const rejectedKeys = [
   '',
   '""',
-  '"',
   '"a',
-  'a b',
-  '"a b"',
   '"a\\b"',
   '"a"b"',
+  'a b',
   'é',
-  tooLong,
-  `"${tooLong}"`,
-  '"a";b=1'
+  'k'.repeat(256),
+  `"${'k'.repeat(256)}"`,
+  // What Node.js makes of a repeated header.
+  '"a", "a"'
 ]
 
 t.test(
@@ -129,9 +93,7 @@ t.test(
   async (t) => {
     for (const [quoted, bare] of Object.entries(acceptedKeys)) {
       t.equal(await codeOrStatus(create(quoted)), 201, quoted)
-      // A bare key does not start with a quote.
-      const again = bare.startsWith('"') ? quoted : bare
-      t.equal(await codeOrStatus(create(again)), '201 replayed', again)
+      t.equal(await codeOrStatus(create(bare)), '201 replayed', bare)
     }
 
     const message =
@@ -141,13 +103,19 @@ t.test(
   }
 )
 
-t.test('a repeated key gets 400', async (t) => {
-  const headers = { 'Idempotency-Key': ['"a"', '"a"'] }
-  const request = raw.createRequest('{"name":"a"}', headers)
-  t.match(await raw.send(service, request), {
-    status: 400,
-    body: /be sent once/
+t.test('a key needs an API key', (t) => {
+  const request = {
+    method: 'POST',
+    routeOptions: { url: '/v1/notes' },
+    params: {},
+    headers: { 'idempotency-key': 'key' },
+    apiKeyCheck: undefined,
+    body: {}
+  }
+  t.throws(() => idempotencyHashesOf(request, [], []), {
+    message: 'the Idempotency-Key of POST /v1/notes needs an API key'
   })
+  t.end()
 })
 
 t.test(
