@@ -184,18 +184,11 @@ export const holdKeys = (t: Test, url: string) =>
      INSERT INTO idempotency_keys TABLE held`
   )
 
-/**
- * The number of the statements that wait for a lock.
- *
- * @param selected an expression to evaluate for each, which may cancel it
- */
-export async function lockWaits(
-  url: string,
-  selected = 'pid'
-): Promise<number> {
+/** The number of the statements that wait for a lock. */
+export async function lockWaits(url: string): Promise<number> {
   const rows = await query(
     url,
-    `SELECT ${selected}
+    `SELECT
      FROM pg_stat_activity
      WHERE wait_event_type = 'Lock' AND datname = current_database()`
   )

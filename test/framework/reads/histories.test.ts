@@ -20,10 +20,10 @@ t.test(
     async function strikeAll(): Promise<void> {
       for (let round = 0; round < scale(20, 1); round++) {
         for (const strike of [restart, killBackend, crash]) {
-          await clients.stores(50)
+          await clients.stores(20)
           await strike()
         }
-        await clients.stores(50)
+        await clients.stores(20)
       }
     }
 
