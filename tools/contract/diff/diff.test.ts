@@ -5,7 +5,6 @@ import t from 'tap'
 import { edit, type Edits } from '../edit.ts'
 
 const list = 'paths /categories get'
-const create = 'paths /categories post'
 const getPet = 'paths /pets/{petId} get'
 const received = 'components schemas Pet properties'
 
@@ -15,31 +14,21 @@ const released = edit(readFileSync('openapi.yaml', 'utf8'), {
 
 /** Where the policy is stricter than oasdiff. */
 const breaking: Record<string, Edits> = {
-  'an operation removed': { [create]: undefined },
   'an operation removed after its sunset': { [getPet]: undefined },
-  'an operation deprecated without a sunset': { [`${list} deprecated`]: true },
   'an operation deprecated without notice': {
     [`${list} deprecated`]: true,
     [`${list} x-sunset`]: '2000-01-01'
   },
   'an operationId renamed': { [`${list} operationId`]: 'getCategories' },
-  'a tag renamed': { [`${list} tags`]: ['Animals'] },
   'a parameter with another default': {
     'components parameters Limit schema default': 10
   },
-  'an error status removed': { [`${create} responses 400`]: undefined },
-  'a response header removed': {
-    [`${list} responses 200 headers ETag`]: undefined
-  },
+  'an error status removed': { [`${list} responses 429`]: undefined },
   'a response property removed': { [`${received} status`]: undefined },
-  'a response property without an enum value': {
-    [`${received} status enum`]: ['sold']
-  },
   'a major version without its base path': { 'info version': '2.0.0' }
 }
 
 const compatible: Record<string, Edits> = {
-  'no change': {},
   'a response property added': {
     [`${received} colour`]: { type: 'string', description: 'x' }
   },
@@ -48,7 +37,7 @@ const compatible: Record<string, Edits> = {
     [`${list} x-sunset`]: '2999-01-01'
   },
   'anything in a new major version': {
-    [create]: undefined,
+    [getPet]: undefined,
     'info version': '2.0.0',
     servers: [{ url: '/v2' }]
   }

@@ -1,6 +1,6 @@
-// What documents of other APIs have: it is served, or the linter rejects it
-// with its place and what to write instead.
-import { readFileSync, writeFileSync } from 'node:fs'
+// What documents of other APIs may have: the linter accepts it, the generated
+// code is TypeScript, and the service routes to the operation.
+import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { lintFromString, loadConfig } from '@redocly/openapi-core'
 import t, { type Test } from 'tap'
@@ -12,8 +12,6 @@ import {
   bodyColumnsFile,
   rowJsonFile
 } from '../../generate/json-and-columns.ts'
-import { guideWith } from '../../generate/operation-errors.ts'
-import { pagesFile } from '../../generate/pages.ts'
 import { edit, type Edits } from '../edit.ts'
 
 const base = `
@@ -40,11 +38,8 @@ components:
       { type: object, required: [id], properties: { id: { type: string } } }
 `
 
-const item = 'paths /things'
-const get = `${item} get`
-const ok = `${get} responses 200`
+const get = 'paths /things get'
 const thing = 'components schemas Thing'
-const $ref = '#/components/schemas/Thing'
 const string = { type: 'string' }
 const object = { type: 'object' }
 const operation = {
@@ -52,110 +47,54 @@ const operation = {
   'x-scopes': ['things:read'],
   responses: { 204: { description: 'None' } }
 }
-const jsonOf = (schema: object) => ({
-  content: { 'application/json': { schema } }
+
+const jsonOf = (schemaName: string) => ({
+  content: {
+    'application/json': {
+      schema: { $ref: `#/components/schemas/${schemaName}` }
+    }
+  }
 })
-/** An error with an example. */
-const errorWith = (value: object) => {
-  const properties = { code: string, message: string, status: string }
-  const schema = { ...object, properties }
-  return {
-    content: { 'application/json': { schema, examples: { one: { value } } } }
-  }
-}
-const tree = {
-  ...object,
-  properties: { children: { $ref: '#/components/schemas/Tree' } }
-}
-const putTree = {
-  requestBody: {
-    required: true,
-    ...jsonOf({ $ref: '#/components/schemas/Tree' })
-  }
-}
+const putTree = { requestBody: { required: true, ...jsonOf('Tree') } }
 
 /** Documents by what they have, and the path of an operation. */
 const served: [has: string, Edits, url?: string][] = [
-  ['a summary of a path', { [`${item} summary`]: 'x', [`${item} x-y`]: {} }],
   [
     'a path in upper case',
     { 'paths /Big_Things/v1.0': { get: operation } },
     '/v1/Big_Things/v1.0'
   ],
-  ['the path /', { 'paths /': { get: operation } }, '/v1/'],
   [
-    'several segments before its paths',
-    { servers: [{ url: '/shop/v1.0' }] },
-    '/shop/v1.0/things'
+    'the path /, below several segments',
+    { servers: [{ url: '/shop/v1.0' }], 'paths /': { get: operation } },
+    '/shop/v1.0/'
   ],
   [
-    'an operationId in other words',
-    { [`${get} operationId`]: 'list-Things.v1' }
-  ],
-  ['a tag without a summary', { [`${get} tags`]: ['things'] }],
-  ['an array as a component', { [thing]: { type: 'array', items: string } }],
-  ['a scalar as a component', { [thing]: string }],
-  ['allOf as a component', { [thing]: { allOf: [object] } }],
-  ['no required property', { [`${thing} required`]: undefined }],
-  ['a map', { [thing]: { ...object, additionalProperties: string } }],
-  ['a value of any type', { [`${thing} properties id`]: {} }],
-  [
-    'an example of an error without a code',
-    { [`${get} responses 404`]: { description: 'None', ...errorWith({}) } }
-  ],
-  ['an unknown format', { [`${thing} properties id format`]: 'country' }],
-  [
-    'a quote in a name',
-    { [`${thing} properties`]: { id: string, "a'`$\\": {} } }
-  ],
-  [
-    'a dot in a name',
+    'names with signs',
     {
-      [`${ok} content`]: jsonOf({ $ref: '#/components/schemas/acme.v1.Thing' })
-        .content,
+      [`${get} operationId`]: 'list-Things.v1',
+      [`${get} responses 200 content`]: jsonOf('acme.v1.Thing').content,
       'components schemas acme.v1.Thing': {
         ...object,
         required: ['id'],
-        properties: { id: string }
+        properties: { id: string, "a'`$\\": {} }
       }
     }
   ],
-  ['a merge key', { [`${thing} <<`]: { description: 'A thing' } }],
+  ['an array as a component', { [thing]: { type: 'array', items: string } }],
+  ['allOf as a component', { [thing]: { allOf: [object] } }],
+  ['a map', { [thing]: { ...object, additionalProperties: string } }],
+  ['an unknown format', { [`${thing} properties id format`]: 'country' }],
   [
     'two recursive bodies',
     {
-      'components schemas Tree': tree,
-      [`${item} put`]: { ...operation, operationId: 'a', ...putTree },
-      [`${item} patch`]: { ...operation, operationId: 'b', ...putTree }
+      'components schemas Tree': {
+        ...object,
+        properties: { children: { $ref: '#/components/schemas/Tree' } }
+      },
+      'paths /things put': { ...operation, operationId: 'a', ...putTree },
+      'paths /things patch': { ...operation, operationId: 'b', ...putTree }
     }
-  ],
-  [
-    'a body with an id',
-    {
-      [`${item} put`]: {
-        ...operation,
-        requestBody: { required: true, ...jsonOf({ $ref }) }
-      }
-    }
-  ]
-]
-
-/** A document for each kind of rule, and the line of the linter. */
-const rejected: [Edits, place: string, remedy: RegExp][] = [
-  [
-    { [`${item} trace`]: operation },
-    '/paths/~1things',
-    /TRACE .* not supported/
-  ],
-  [
-    { [`${thing} properties id readOnly`]: true },
-    '/components/schemas/Thing/properties/id',
-    /Write two schemas/
-  ],
-  [
-    { [`${thing} properties id`]: { $ref: 'x.yaml#/id' } },
-    '/components/schemas/Thing/properties/id',
-    /Copy x.yaml#\/id into this document/
   ]
 ]
 
@@ -163,16 +102,13 @@ const config = await loadConfig({
   configPath: 'tools/contract/lint/redocly.yaml'
 })
 
-/** The errors of the linter, as the line of each. */
+/** The errors of the linter. */
 async function errorsOf(source: string): Promise<string[]> {
-  const problems = await lintFromString({
-    source,
-    absoluteRef: path.resolve('openapi.yaml'),
-    config
-  })
+  const absoluteRef = path.resolve('openapi.yaml')
+  const problems = await lintFromString({ source, absoluteRef, config })
   return problems
     .filter(({ severity }) => severity === 'error')
-    .map(({ location, message }) => `${location[0]?.pointer} ${message}`)
+    .map(({ message }) => message)
 }
 
 /** Generates the code of a document, and serves it. */
@@ -180,13 +116,11 @@ async function serve(t: Test, source: string) {
   const file = path.join(t.testdir(), 'openapi.yaml')
   writeFileSync(file, source)
   const apiDocument = readApiDocument(file)
-  pagesFile(apiDocument)
-  await guideWith(apiDocument, readFileSync('docs/clients.md', 'utf8'))
   for (const code of [rowJsonFile(apiDocument), bodyColumnsFile(apiDocument)]) {
-    t.same(
-      ts.transpileModule(code, { reportDiagnostics: true }).diagnostics,
-      []
-    )
+    const { diagnostics } = ts.transpileModule(code, {
+      reportDiagnostics: true
+    })
+    t.same(diagnostics, [])
   }
   const ids = apiDocument.operations.map((one) => [one.id, notImplemented])
 
@@ -198,23 +132,8 @@ for (const [has, edits, url = '/v1/things'] of served) {
     const source = edit(base, edits)
     t.same(await errorsOf(source), [])
     const app = await serve(t, source)
+    t.equal((await app.inject({ url })).statusCode, 401)
     const headers = { authorization: 'x' }
-    const responses = [
-      await app.inject({ url }),
-      await app.inject({ url: `${url}?x=1`, headers }),
-      await app.inject({ url, headers })
-    ]
-    t.same(
-      responses.map((one) => one.statusCode),
-      [401, 400, 501]
-    )
-  })
-}
-
-for (const [edits, place, remedy] of rejected) {
-  t.test(`a document with ${JSON.stringify(edits)} is rejected`, async (t) => {
-    const errors = await errorsOf(edit(base, edits))
-    const line = errors.find((one) => remedy.test(one))
-    t.match(line, new RegExp(`^#${place}\\S* `), String(errors))
+    t.equal((await app.inject({ url, headers })).statusCode, 501)
   })
 }

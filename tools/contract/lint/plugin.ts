@@ -43,52 +43,10 @@ const requestIsBounded: Check = (schema) => {
   return textIsBounded(schema)
 }
 
-/** The schemas of an allOf are merged into one. */
-const allOfHasOneType = (
-  { allOf = [] }: { allOf?: unknown[] },
-  ctx: UserContext
-) => {
-  const types = allOf.flatMap((one) => {
-    const node = isRef(one) ? ctx.resolve<Oas3Schema>(one).node : one
-    return typeOf({ ...(node as Oas3Schema) }) ?? []
-  })
-  if (new Set(types).size > 1) {
-    ctx.report({
-      message: `Write oneOf in place of allOf, because no value is both ${types.join(' and ')}`,
-      location: ctx.location.child('allOf')
-    })
-  }
-}
-
-/** The service reads one file. */
-const referenceIsInternal = ({ $ref }: { $ref: string }, ctx: UserContext) => {
-  if ($ref.startsWith('#/')) return
-  ctx.report({
-    message: `Copy ${$ref} into this document, as npx @redocly/cli bundle does, because the service reads one file`
-  })
-}
-
-const responseIsSerializable: Check = ({
-  type,
-  allOf,
-  oneOf,
-  additionalProperties
-}) => {
-  if (!type && !allOf && !oneOf) {
-    return (
-      'needs a type, because the serializer cannot write an int64 in a value ' +
-      'without one'
-    )
-  }
-  if (additionalProperties !== undefined) {
-    return (
-      'needs each property instead of additionalProperties, because a later ' +
-      'version may add properties, and oasdiff does not compare maps'
-    )
-  }
-
-  return undefined
-}
+const responseIsSerializable: Check = ({ type, allOf, oneOf }) =>
+  type || allOf || oneOf
+    ? undefined
+    : 'needs a type, because the serializer cannot write an int64 in a value without one'
 
 /** The type of a schema that may also be null. */
 const typeOf = ({ type }: { type?: string | string[] }) =>
@@ -133,8 +91,6 @@ const plugin: Plugin = {
   id: 'service',
   rules: {
     oas3: {
-      'all-of-has-one-type': () => ({ Schema: allOfHasOneType }),
-      'reference-is-internal': () => ({ ref: referenceIsInternal }),
       'request-is-bounded': () => ({
         RequestBody: { Schema: report(requestIsBounded) }
       }),
