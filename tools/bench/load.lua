@@ -1,8 +1,6 @@
 -- What wrk sends: the lines of REQUESTS, one after the other.
 local requests = os.getenv('REQUESTS')
 local authorization = os.getenv('AUTHORIZATION')
--- Begins the Idempotency-Keys of this process, if requests have some.
-local key_prefix = os.getenv('KEY_PREFIX')
 local sent = 0
 local formatted = {}
 
@@ -12,16 +10,13 @@ function init()
     local headers = { authorization = authorization }
     if body == '' then body = nil
     else headers['content-type'] = 'application/json' end
-    if key_prefix then headers['idempotency-key'] = 'KEY' end
     table.insert(formatted, wrk.format(method, path, headers, body))
   end
 end
 
 function request()
   sent = sent + 1
-  local text = formatted[sent % #formatted + 1]
-  if not key_prefix then return text end
-  return (text:gsub('KEY', key_prefix .. sent, 1))
+  return formatted[sent % #formatted + 1]
 end
 
 function done(summary)

@@ -14,15 +14,13 @@ export interface Work {
   connections: number
   /** Rows in each table at the start. */
   rows: number
-  /** Whether each request has an Idempotency-Key. */
-  hasKeys?: boolean
   /** Whether creates are deleted again, so that lists keep their length. */
   isTrimmed?: boolean
 }
 
-export const get = (path: string): LoadRequest => ({ method: 'GET', path })
+const get = (path: string): LoadRequest => ({ method: 'GET', path })
 const listCategories = get('/categories')
-export const post = (path: string, body: object): LoadRequest => ({
+const post = (path: string, body: object): LoadRequest => ({
   method: 'POST',
   path,
   body

@@ -9,16 +9,17 @@ export interface Sample {
   cpuPerRequest: number
 }
 
-/** One work, with the samples of each round by the title of the server. */
+/** One work, with the samples of each round. */
 export interface Result {
   title: string
-  samples: Map<string, Sample[]>
+  service: Sample[]
+  baseline: Sample[]
 }
 
-/** Rates of this service, divided by those of another: median and range. */
-function ratioCell(samples: Sample[], own: Sample[]): string {
-  const ratios = samples.map(
-    ({ rate }, round) => Number(own[round]?.rate) / rate
+/** Rates of this service, by those of the baseline: median and range. */
+function ratioCell({ service, baseline }: Result): string {
+  const ratios = baseline.map(
+    ({ rate }, round) => Number(service[round]?.rate) / rate
   )
   const values = [middle(ratios), Math.min(...ratios), Math.max(...ratios)]
   const [median, low, high] = values.map((value) =>
@@ -38,16 +39,8 @@ function middle(values: number[]): number {
   return sorted[Math.floor(sorted.length / 2)] ?? NaN
 }
 
-/** A table whose first column is text, and whose others are numbers. */
-export function table(titles: string[], rows: string[][]): string {
-  const line = ['---', ...titles.slice(1).map(() => '---:')]
-  return [titles, line, ...rows]
-    .map((cells) => `| ${cells.join(' | ')} |`)
-    .join('\n')
-}
-
 /**
- * The findings as Markdown. This service is the first of the servers.
+ * The findings as Markdown.
  *
  * @param postgres its version
  */
@@ -56,32 +49,28 @@ export function report(
   rounds: number,
   postgres: string
 ): Promise<string> {
-  const servers = [...(results[0]?.samples.keys() ?? [])]
-  const ratios = servers.slice(1).map((server) => `÷ ${server}`)
-  const rows = results.map(({ title, samples }) => {
-    const [own = [], ...others] = samples.values()
-    return [
-      title,
-      ...[own, ...others].map(rateCell),
-      ...others.map((other) => ratioCell(other, own))
-    ]
+  const rows = results.map((result) => {
+    const { title, service, baseline } = result
+    return `| ${title} | ${rateCell(service)} | ${rateCell(baseline)} | ${ratioCell(result)} |`
   })
   const text = `# Benchmark results
 
 Written by \`npm run bench\`. [docs/performance.md](../../docs/performance.md) describes the baseline.
 
-Requests per second, and in parentheses the microseconds of CPU of the server per request: medians of ${rounds} rounds of 1 s. The last column divides those of this service by the others': the median of the rounds, and their range.
+Requests per second, and in parentheses the microseconds of CPU of the server per request: medians of ${rounds} rounds of 1 s. The last column divides those of this service by the baseline's: the median of the rounds, and their range.
 
 ${conditions(postgres)}
 
-${table(['work', ...servers, ...ratios], rows)}
+| work | this service | baseline | ÷ baseline |
+| --- | ---: | ---: | ---: |
+${rows.join('\n')}
 `
 
   return format(text, { parser: 'markdown' })
 }
 
 /** When, what and on which machine the benchmark has measured. */
-export function conditions(postgres: string): string {
+function conditions(postgres: string): string {
   const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'])
   const machine = [
     `${cpus().length} CPUs (${cpus()[0]?.model.trim()})`,

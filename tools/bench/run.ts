@@ -1,10 +1,8 @@
 // Compares this service with the baseline, and writes RESULTS.md. `--quick`
-// measures each work once, and only prints, as does `--against FOLDER`, which
-// adds another build: the `dist/` of that folder.
+// measures each work once, and only prints.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { parseArgs } from 'node:util'
 import { apiKeyPrefix } from '../../generated/names.ts'
 import { startEmbeddedPostgres } from '../../src/framework/embedded/postgres.ts'
 import { createLogger } from '../../src/framework/log.ts'
@@ -12,12 +10,10 @@ import { query } from '../../test/support/database.ts'
 import { fill, openMigrated, trim } from './database.ts'
 import { type Work, works } from './plan.ts'
 import { report, type Result, type Sample } from './report.ts'
-import { ownProgram, type Server, startServer } from './servers.ts'
+import { type Server, startServer } from './servers.ts'
 import { loadByWrk } from './wrk.ts'
 
-const { quick: isQuick = false, against } = parseArgs({
-  options: { quick: { type: 'boolean' }, against: { type: 'string' } }
-}).values
+const isQuick = process.argv.includes('--quick')
 const rounds = isQuick ? 1 : 5
 const folder = mkdtempSync(path.join(tmpdir(), 'petcat-bench-'))
 
@@ -26,22 +22,13 @@ process.once('SIGTERM', () => process.exit(1))
 process.once('SIGINT', () => process.exit(1))
 
 const log = createLogger('warn', apiKeyPrefix)
-
 const postgres = await startEmbeddedPostgres(folder, log)
 const { url: databaseUrl } = postgres
-const { database, client, key } = await openMigrated(databaseUrl)
-await database.close()
-
-/** In the order of the columns. */
-const programs = {
-  'this service': ownProgram,
-  // Where `npm run build` of this package puts it.
-  baseline: 'tools/bench/dist/tools/bench/servers/baseline.js',
-  ...(against && { [against]: path.join(against, ownProgram) })
-}
-const servers = new Map<string, Server>()
-for (const [title, program] of Object.entries(programs))
-  servers.set(title, await startServer(program, databaseUrl, key))
+const { client, key } = await openMigrated(databaseUrl)
+const start = (program: string) => startServer(program, databaseUrl, key)
+const service = await start('dist/src/main.js')
+// Where `npm run build` of this package puts it.
+const baseline = await start('tools/bench/dist/tools/bench/servers/baseline.js')
 
 async function measure(server: Server, work: Work): Promise<Sample> {
   await fill(client, work)
@@ -65,25 +52,19 @@ async function measure(server: Server, work: Work): Promise<Sample> {
   return { rate: requests / (duration / 1e6), cpuPerRequest: cpu / requests }
 }
 
-/** Measures a work on each server, one after the other, in rounds. */
-async function measureWork(work: Work): Promise<Result> {
-  const samples = new Map<string, Sample[]>()
+const results: Result[] = []
+for (const work of works) {
+  const result: Result = { title: work.title, service: [], baseline: [] }
+  console.error(work.title)
   for (let round = 1; round <= rounds; round++) {
-    for (const [title, server] of servers) {
-      const sample = await measure(server, work)
-      samples.set(title, [...(samples.get(title) ?? []), sample])
-      const rate = Math.round(sample.rate)
-      console.error(`${work.title}, round ${round}: ${title} ${rate}/s`)
-    }
+    result.service.push(await measure(service, work))
+    result.baseline.push(await measure(baseline, work))
   }
-
-  return { title: work.title, samples }
+  results.push(result)
 }
 
-const results: Result[] = []
-for (const work of works) results.push(await measureWork(work))
-
-for (const server of servers.values()) server.stop()
+service.stop()
+baseline.stop()
 await client.end()
 const [version] = await query(databaseUrl, 'SHOW server_version')
 await postgres.stop()
@@ -91,4 +72,4 @@ rmSync(folder, { recursive: true, force: true })
 
 const text = await report(results, rounds, String(version?.['server_version']))
 console.log(text)
-if (!isQuick && !against) writeFileSync('tools/bench/RESULTS.md', text)
+if (!isQuick) writeFileSync('tools/bench/RESULTS.md', text)

@@ -5,9 +5,6 @@ import { until } from '../../test/support/until.ts'
 
 export type Server = Awaited<ReturnType<typeof startServer>>
 
-/** The build of this service. */
-export const ownProgram = 'dist/src/main.js'
-
 /** Starts a program, without its log, and waits until it listens. */
 export async function startServer(
   program: string,
@@ -46,7 +43,7 @@ export async function startServer(
 }
 
 /** Microseconds of CPU of all threads. */
-export function cpuOf(pid = 0): number {
+function cpuOf(pid = 0): number {
   const threads = readdirSync(`/proc/${pid}/task`).map((thread) => {
     const file = `/proc/${pid}/task/${thread}/schedstat`
     return Number(readFileSync(file, 'utf8').split(' ')[0])

@@ -1,5 +1,4 @@
 import { execFile } from 'node:child_process'
-import { randomUUID } from 'node:crypto'
 import { promisify } from 'node:util'
 import type { Work } from './plan.ts'
 
@@ -22,31 +21,23 @@ interface Summary {
 export async function loadByWrk(
   url: string,
   key: string,
-  { title, requests, connections, hasKeys }: Work
+  { title, requests, connections }: Work
 ): Promise<Summary> {
   const version = new URL(url).pathname
   const lines = requests.map(({ method, path, body }) => {
     const json = body ? JSON.stringify(body) : ''
     return `${method}\t${version}${path}\t${json}\n`
   })
+  const env = {
+    ...process.env,
+    REQUESTS: lines.join(''),
+    AUTHORIZATION: `Bearer ${key}`
+  }
+  const options = `-t1 -c${connections} -d1 --timeout=120s --script=tools/bench/load.lua`
   const { stdout } = await promisify(execFile)(
     'wrk',
-    [
-      '-t1',
-      `-c${connections}`,
-      '-d1',
-      '--timeout=120s',
-      '--script=tools/bench/load.lua',
-      url
-    ],
-    {
-      env: {
-        ...process.env,
-        REQUESTS: lines.join(''),
-        ...(hasKeys && { KEY_PREFIX: randomUUID() }),
-        AUTHORIZATION: `Bearer ${key}`
-      }
-    }
+    [...options.split(' '), url],
+    { env }
   )
   const [, json = ''] = /SUMMARY (.*)/.exec(stdout) ?? []
   const summary = JSON.parse(json) as Summary
