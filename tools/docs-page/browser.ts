@@ -1,5 +1,5 @@
 /// <reference lib="dom" />
-import { spawnSync } from 'node:child_process'
+import { execSync } from 'node:child_process'
 import axe from 'axe-core'
 import {
   type BrowserContextOptions,
@@ -25,14 +25,9 @@ export const phone = {
   hasTouch: true
 }
 
-const names = ['chromium', 'chromium-browser', 'google-chrome']
-const [found = ''] = spawnSync('which', names, {
-  encoding: 'utf8'
-}).stdout.split('\n')
 /** The path of the browser. */
-const executablePath = process.env['CHROMIUM'] ?? found
-if (executablePath === '')
-  throw new Error('install Chromium, or set CHROMIUM to its path')
+const executablePath =
+  process.env['CHROMIUM'] ?? execSync('which chromium').toString().trim()
 
 /**
  * Opens the docs page of the service at `url`. `faults` collects what a page

@@ -70,9 +70,8 @@ const ofSwaggerUi = [
 ]
 
 const looks = {
-  '1,440 px': desktop,
-  '1,280 px': { viewport: { width: 1280, height: 720 } },
-  '1,440 px at 200 %': { viewport: { width: 720, height: 450 } },
+  'a desktop': desktop,
+  'a desktop at 200 %': { viewport: { width: 720, height: 450 } },
   'a dark phone': { ...phone, colorScheme: 'dark' }
 } as const
 
@@ -111,18 +110,10 @@ for (const [look, options] of Object.entries(looks)) {
   })
 }
 
-t.test('a desktop shows an operation in four screens', async (t) => {
-  const { page } = await openDocs(t, url, desktop)
-  const block = await openOperation(page, 'createCategory')
-  const { height = Infinity } = (await block.boundingBox()) ?? {}
-  t.ok(height <= 4000, `${height} px`)
-})
-
 for (const [site, address] of Object.entries(sites)) {
-  t.test(`by ${site}, Try it out shows ids above 2^53 exactly`, async (t) => {
+  t.test(`by ${site}, the page calls and names this deployment`, async (t) => {
     const { page, faults } = await openDocs(t, address)
     await authorize(page, key)
-
     await tryOut(page, 'getPet')
     await page.locator('tr[data-param-name=petId] input').fill(petId)
     const pet = await execute(page, 'getPet')
@@ -133,42 +124,26 @@ for (const [site, address] of Object.entries(sites)) {
     const body = `{"name": "Milo", "categoryId": ${categoryId}}`
     const created = await execute(page, 'createPet', body)
     t.match(created, { status: '201', body: `"categoryId": ${categoryId},` })
-    t.same(faults, [])
-  })
 
-  t.test(`by ${site}, links and samples name this deployment`, async (t) => {
-    const { page } = await openDocs(t, address)
-    for (const [name, path] of [
-      [/^Guide/, '/docs/guide'],
-      [/openapi.yaml/, '/openapi.yaml']
-    ] as const) {
-      const link = page.getByRole('link', { name })
-      t.equal(await link.getAttribute('href'), address + path)
-    }
-
+    const guide = page.getByRole('link', { name: /^Guide/ })
+    t.equal(await guide.getAttribute('href'), `${address}/docs/guide`)
+    const document = page.getByRole('link', { name: /openapi.yaml/ })
+    t.equal(await document.getAttribute('href'), `${address}/openapi.yaml`)
     const block = await openOperation(page, 'listCategories')
     await openSamples(page)
     const samples = await block.locator('.samples pre').allInnerTexts()
     t.match(samples, Array(4).fill(`${address}/v1/categories`))
+
+    await page.goto(`${address}/docs/guide`)
+    const [first] = await page.locator('pre').allTextContents()
+    t.match(first, `export BASE_URL=${address}/v1`)
+    t.same(faults, [])
   })
 }
 
-/** How people arrive: what they follow, and what it opens. */
-const arrivals: Record<string, string | undefined> = {
-  '/': undefined,
-  '/docs?from=mail': undefined,
-  '/docs/?from=mail#/Pets/createPet': 'createPet',
-  '/docs#/Pets/createPet': 'createPet',
-  '/docs/static/index.html#/Pets/createPet': 'createPet'
-}
-
-/** Waits until the page has what a link to it opens. */
-async function hasArrived(page: Page, id = ''): Promise<void> {
-  await operation(page, 'listCategories').waitFor()
-  if (id === '') return
-
+/** Waits until the operation is open, and in view before anyone scrolls. */
+async function showsOperation(page: Page, id: string): Promise<void> {
   const block = await isOpen(page, id)
-  // Before anyone scrolls.
   await page.waitForFunction(
     (element) => {
       const { top } = element?.getBoundingClientRect() ?? { top: Infinity }
@@ -178,48 +153,30 @@ async function hasArrived(page: Page, id = ''): Promise<void> {
   )
 }
 
-for (const [site, address] of Object.entries(sites)) {
-  for (const [path, id] of Object.entries(arrivals)) {
-    t.test(`by ${site}, ${path} opens, and Back leaves`, async (t) => {
-      const { page, faults } = await openDocs(t, address, desktop)
-      await page.goto(`${address}/docs/guide`)
-      await page.evaluate((target) => {
-        location.href = target
-      }, address + path)
-      await hasArrived(page, id)
-      await page.reload()
-      await hasArrived(page, id)
-      await openOperation(page, 'cancelOrder')
-      await page.locator('.opblock-tag').last().click()
+t.test('a link leads to its operation, and one Back leaves', async (t) => {
+  const address = sites['a proxy that strips a prefix']
+  const { page, faults } = await openDocs(t, address, desktop)
+  await page.goto(`${address}/docs/guide`)
+  await page.evaluate((target) => {
+    location.href = target
+  }, `${address}/docs?from=mail#/Pets/createPet`)
+  await showsOperation(page, 'createPet')
+  await openOperation(page, 'cancelOrder')
+  await page.locator('.opblock-tag').last().click()
 
-      await page.goBack()
-      t.equal(page.url(), `${address}/docs/guide`)
-      await page.goForward()
-      await operation(page, 'listCategories').waitFor()
-
-      const otherTab = await page.context().newPage()
-      await otherTab.goto(address + path)
-      await hasArrived(otherTab, id)
-      t.same(faults, [])
-    })
-  }
-}
+  await page.goBack()
+  t.equal(page.url(), `${address}/docs/guide`)
+  t.same(faults, [])
+})
 
 t.test('a link on the page opens its operation, as Back does', async (t) => {
   const { page } = await openDocs(t, url, desktop)
-  for (const hash of ['#/Pets/createPet', '#/Orders/cancelOrder']) {
+  for (const id of ['Pets/createPet', 'Orders/cancelOrder']) {
     await page.evaluate((target) => {
       location.hash = target
-    }, hash)
-    await hasArrived(page, hash.split('/')[2])
+    }, `#/${id}`)
+    await showsOperation(page, id.replace(/.*[/]/, ''))
   }
   await page.goBack()
-  await hasArrived(page, 'createPet')
-})
-
-t.test('the guide names this deployment in its code', async (t) => {
-  const { page } = await openDocs(t, url)
-  await page.goto(`${url}/docs/guide`)
-  const [first] = await page.locator('pre').allTextContents()
-  t.match(first, `export BASE_URL=${url}/v1`)
+  await showsOperation(page, 'createPet')
 })
