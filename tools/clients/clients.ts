@@ -42,7 +42,7 @@ export const clients: Client[] = [
     helper: 'retry.go',
     generate:
       'mkdir client && go tool oapi-codegen -config config.yaml openapi.yaml',
-    compile: 'go vet . && go test . && go build -buildvcs=false -o program .',
+    compile: 'go vet . && go build -buildvcs=false -o program .',
     run: './program'
   }
 ]

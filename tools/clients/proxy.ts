@@ -1,52 +1,70 @@
-import { once } from 'node:events'
 import {
   createServer,
   type IncomingMessage,
-  request,
   type ServerResponse
 } from 'node:http'
 import { buffer } from 'node:stream/consumers'
+import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import type { Test } from 'tap'
 import { listenOnLoopback } from '../../test/support/loopback.ts'
 
 /**
- * What happens to a request: its connection is reset before or after the
- * service responds, or in the middle of the body; or it gets this status, with
- * these seconds of Retry-After.
+ * What happens to a request: its connection is reset after the service has
+ * responded, or in the middle of the body; or it gets this status, with these
+ * seconds of Retry-After, and the service does not see it.
  */
-export type Fault =
-  'none' | 'before' | 'after' | 'midway' | { status: number; seconds?: number }
+export type Fault = 'after' | 'midway' | { status: number; seconds?: number }
 
-/** A request that reached the proxy, and the response, if there was one. */
+/** A request that reached the proxy. */
 export interface Exchange {
-  /** As in `GET /v1/pets`. */
-  request: string
-  hasIdempotencyKey: boolean
   /** Milliseconds since the start of the process. */
   time: number
-  /** 0 without a response of the service. */
-  status: number
-  /** Whether the response has a Link to the next page. */
-  hasNextPage: boolean
-  body: string
-}
-
-/** What passed a proxy, and the faults of its next requests. */
-interface State {
-  exchanges: Exchange[]
-  faults: Fault[]
+  request: IncomingMessage
+  /** That of the service. */
+  response?: LightMyRequestResponse
 }
 
 /**
  * Starts an HTTP proxy in front of the service, which is stopped when the test
  * ends. It records what passes, and injects faults.
  */
-export async function startProxy(t: Test, serviceUrl: string) {
-  const state: State = { exchanges: [], faults: [] }
-  const server = createServer((incoming, outgoing) => {
-    forward(serviceUrl, incoming, outgoing, state).catch(() =>
-      incoming.socket.destroy()
-    )
+export async function startProxy(t: Test, service: FastifyInstance) {
+  let exchanges: Exchange[] = []
+  let faults: Fault[] = []
+
+  async function respond(
+    request: IncomingMessage,
+    outgoing: ServerResponse
+  ): Promise<void> {
+    const { url = '', headers, socket } = request
+    const method = request.method as 'GET'
+    const exchange: Exchange = { time: performance.now(), request }
+    exchanges.push(exchange)
+    const fault = faults.shift()
+    if (typeof fault === 'object') {
+      const { status, seconds } = fault
+      outgoing.writeHead(status, { ...(seconds && { 'Retry-After': seconds }) })
+      outgoing.end()
+      return
+    }
+
+    const payload = await buffer(request)
+    const response = await service.inject({ method, url, headers, payload })
+    exchange.response = response
+    const reset = () => socket.resetAndDestroy()
+    if (fault === 'after') {
+      reset()
+      return
+    }
+    const { rawPayload: body } = response
+    outgoing.writeHead(response.statusCode, response.headers)
+    if (fault === 'midway')
+      outgoing.write(body.subarray(0, body.length / 2), reset)
+    else outgoing.end(body)
+  }
+
+  const server = createServer((request, outgoing) => {
+    respond(request, outgoing).catch(() => request.socket.destroy())
   })
   const port = await listenOnLoopback(t, server)
 
@@ -56,58 +74,10 @@ export async function startProxy(t: Test, serviceUrl: string) {
      * Forgets the exchanges, and returns those to come. The next requests have
      * these faults, and later ones none.
      */
-    reset(faults: Fault[] = []): Exchange[] {
-      state.exchanges = []
-      state.faults = [...faults]
-      return state.exchanges
+    reset(next: Fault[] = []): Exchange[] {
+      exchanges = []
+      faults = [...next]
+      return exchanges
     }
   }
-}
-
-async function forward(
-  serviceUrl: string,
-  incoming: IncomingMessage,
-  outgoing: ServerResponse,
-  { exchanges, faults }: State
-): Promise<void> {
-  const { method = '', url: path = '', headers, socket } = incoming
-  const fault = faults.shift() ?? 'none'
-  const exchange: Exchange = {
-    request: `${method} ${path}`,
-    hasIdempotencyKey: 'idempotency-key' in headers,
-    time: performance.now(),
-    status: 0,
-    hasNextPage: false,
-    body: ''
-  }
-  exchanges.push(exchange)
-
-  if (fault === 'before') {
-    socket.resetAndDestroy()
-    return
-  }
-  if (typeof fault === 'object') {
-    const { status, seconds } = fault
-    outgoing.writeHead(status, { ...(seconds && { 'Retry-After': seconds }) })
-    outgoing.end()
-    return
-  }
-
-  const forwarded = request(serviceUrl + path, { method, headers })
-  incoming.pipe(forwarded)
-  const [response] = (await once(forwarded, 'response')) as [IncomingMessage]
-  const body = await buffer(response)
-  exchange.status = Number(response.statusCode)
-  exchange.hasNextPage = String(response.headers.link).includes('rel="next"')
-  exchange.body = body.toString()
-
-  const reset = () => socket.resetAndDestroy()
-  if (fault === 'after') {
-    reset()
-    return
-  }
-  outgoing.writeHead(exchange.status, response.headers)
-  if (fault === 'midway')
-    outgoing.write(body.subarray(0, body.length / 2), reset)
-  else outgoing.end(body)
 }

@@ -20,57 +20,49 @@ export const languages = {
 export async function trySample(
   t: Test,
   operation: ApiOperation,
-  extension: keyof typeof languages,
+  extension: string,
+  program: string,
   folder: string
 ): Promise<void> {
   const file = operation.id + extension
   const source = readFileSync(path.join(root, 'samples', file), 'utf8')
   writeFileSync(path.join(folder, file), source.replaceAll(production, baseUrl))
-  const command = `${languages[extension]} ${file}`
+  const command = `${program} ${file}`
 
   const exchanges = proxy.reset()
   const { code, output } = await run(t, command, folder)
   t.equal(code, 0, output)
   t.ok(exchanges.length > 0, 'it sends a request')
-  for (const exchange of exchanges) {
-    checkRequest(t, operation, exchange)
-    checkResponse(t, exchange, output)
-  }
-  t.notOk(exchanges.at(-1)?.hasNextPage, 'it reads all pages')
+  for (const exchange of exchanges)
+    checkExchange(t, operation, exchange, output)
+  const last = exchanges.at(-1)?.response
+  t.notMatch(last?.headers.link, 'rel="next"', 'it reads all pages')
 
   const rejected = proxy.reset()
   const failed = await run(t, command, folder, { API_KEY: '' })
-  t.match(rejected, [{ status: 401 }])
-  t.equal(rejected.length, 1, 'without a key, it sends one request')
   t.not(failed.code, 0, 'it fails without a key')
-  t.match(failed.output, rejected[0]?.body, 'it shows the error')
+  t.equal(rejected.length, 1, 'without a key, it sends one request')
+  t.match(failed.output, rejected[0]?.response?.body, 'it shows the error')
 }
 
-function checkRequest(
+/** It must be the operation, and succeed, and its values must be printed. */
+function checkExchange(
   t: Test,
   { method, path: template }: ApiOperation,
-  { request, hasIdempotencyKey }: Exchange
-): void {
-  const pathPattern = template.replace(/{\w+}/g, '\\d+')
-  t.match(request, new RegExp(`^${method} /v1${pathPattern}(\\?.*)?$`))
-  t.equal(hasIdempotencyKey, method === 'POST')
-}
-
-/** A request must succeed, and the sample must print each value received. */
-function checkResponse(
-  t: Test,
-  { status, body }: Exchange,
+  { request, response }: Exchange,
   output: string
 ): void {
-  t.equal(Math.trunc(status / 100), 2, body)
-  if (body === '') return
+  const pathPattern = template.replace(/{\w+}/g, '\\d+')
+  t.equal(request.method, method)
+  t.match(request.url, new RegExp(`^/v1${pathPattern}(\\?.*)?$`))
+  t.equal('idempotency-key' in request.headers, method === 'POST')
 
-  const printed = output.toLowerCase()
+  const { statusCode = 0, body = '' } = response ?? {}
+  t.ok(statusCode >= 200 && statusCode < 300, body)
+  if (body === '') return
   JSON.parse(body, (_name, value: string | number | boolean | object) => {
-    if (typeof value !== 'object') {
-      const text = String(value).toLowerCase()
-      t.ok(printed.includes(text), `it prints ${text}`)
-    }
+    if (typeof value !== 'object')
+      t.match(output.toLowerCase(), String(value).toLowerCase())
     return value
   })
 }

@@ -11,7 +11,7 @@ const sources = import.meta.dirname
 export const root = path.resolve(sources, '../..')
 export const service = await startService(t)
 const { databaseUrl } = service
-export const proxy = await startProxy(t, service.url)
+export const proxy = await startProxy(t, service.app)
 export const baseUrl = `${proxy.url}/v1`
 
 const programs = [

@@ -53,9 +53,4 @@ func main() {
 		}
 		isLast = len(*page.JSON200) < int(limit)
 	}
-
-	rejected := must(api.CreateCategoryWithResponse(ctx, nil, client.NewCategory{Name: ""}))
-	if rejected.JSON400 != nil {
-		fmt.Println("rejected", rejected.JSON400.Status, rejected.JSON400.Code)
-	}
 }

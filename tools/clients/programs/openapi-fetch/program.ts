@@ -28,7 +28,3 @@ for (let query = 'limit=2'; query !== '';) {
   const link = page.response.headers.get('Link') ?? ''
   query = /<\?(.*)>; rel="next"/.exec(link)?.[1] ?? ''
 }
-
-const rejected = await client.POST('/categories', { body: { name: '' } })
-if (rejected.error)
-  console.log('rejected', rejected.error.status, rejected.error.code)

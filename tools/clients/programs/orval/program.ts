@@ -18,7 +18,3 @@ for (let after: bigint | undefined = 0n; after !== undefined;) {
   for (const { name } of page.data) console.log('listed', name)
   after = page.data[limit - 1]?.id
 }
-
-const rejected = await createCategory({ name: '' })
-if (rejected.status === 400)
-  console.log('rejected', rejected.data.status, rejected.data.code)
