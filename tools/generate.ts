@@ -10,7 +10,6 @@
 // With --check it writes nothing, and exits 1 when a file is missing or stale.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { pathToFileURL } from 'node:url'
 import type { OpenAPIV3 } from 'openapi-types'
 import openapiTS, {
   astToString,
@@ -22,7 +21,7 @@ import {
   type ApiOperation,
   readApiDocument
 } from '../src/framework/openapi/document.ts'
-import { guideSource, manualFiles } from '../src/framework/openapi/manual.ts'
+import { guideSource } from '../src/framework/openapi/manual.ts'
 import { configurationPage } from './generate/configuration-docs.ts'
 import {
   bodyColumnsFile,
@@ -34,7 +33,6 @@ import { guideWith } from './generate/operation-errors.ts'
 import { pagesFile } from './generate/pages.ts'
 import { prometheusRule } from './generate/prometheus-rule.ts'
 import { sampleProblems, samplesFile } from './generate/samples.ts'
-import { requireServed } from './generate/served.ts'
 
 process.chdir(path.resolve(import.meta.dirname, '..'))
 
@@ -128,7 +126,6 @@ async function generate(): Promise<Files> {
     ...(await filesOf(`${notes}/openapi.yaml`, `${notes}/generated`))
   }
   const apiDocument = readApiDocument('openapi.yaml')
-  await requireServed(apiDocument)
   const { name } = JSON.parse(read('package.json')) as { name: string }
   const names = namesOf(apiDocument, name)
   const guide = await guideWith(apiDocument, read(guideSource))
@@ -190,8 +187,6 @@ try {
   if (isCheck) {
     const { operations } = readApiDocument('openapi.yaml')
     sampleProblems('samples', idsOf(operations)).forEach(report)
-    // The service must be able to render it.
-    manualFiles(pathToFileURL('./'), '')
   }
 } catch (error) {
   report(String(error))

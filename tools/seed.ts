@@ -5,6 +5,7 @@ import { withMigratedDatabase } from '../src/commands/run-command.ts'
 import { exitOnError } from '../src/framework/exit-on-error.ts'
 import { api } from '../src/handlers/index.ts'
 import type { Database } from '../src/framework/postgres/database.ts'
+import { writeSettings } from '../src/framework/postgres/sql.ts'
 
 // One statement, because PostgreSQL checks foreign keys only at its end.
 const addExamples = `
@@ -18,6 +19,7 @@ const addExamples = `
       (4, 'Fish', NULL)
     ) AS example (ordinal, name, description)
     WHERE NOT EXISTS (SELECT FROM pets)
+      AND ${writeSettings}
     ORDER BY ordinal
     RETURNING id, name
   ),

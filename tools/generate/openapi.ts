@@ -89,17 +89,13 @@ export function operationsOf({
   })
 }
 
-/** What a reference (RFC 6901) leads to. */
+/** What a reference to a component leads to. */
 export function targetOf(reference: string, document: object): unknown {
   const [file, ...names] = reference.split('/')
-  const target = names
-    .map((name) =>
-      decodeURIComponent(name.replaceAll('~1', '/').replaceAll('~0', '~'))
-    )
-    .reduce<unknown>(
-      (node, name) => (node as Record<string, unknown> | undefined)?.[name],
-      document
-    )
+  const target = names.reduce<unknown>(
+    (node, name) => (node as Record<string, unknown> | undefined)?.[name],
+    document
+  )
   if (file !== '#' || target === undefined)
     throw new Error(`openapi.yaml: nothing is at the reference ${reference}`)
 
