@@ -23,7 +23,6 @@ const breaking: Record<string, Edits> = {
   'a parameter with another default': {
     'components parameters Limit schema default': 10
   },
-  'an error status removed': { [`${list} responses 429`]: undefined },
   'a response property removed': { [`${received} status`]: undefined },
   'a major version without its base path': { 'info version': '2.0.0' }
 }

@@ -1,5 +1,5 @@
 // Rules that an assertion in redocly.yaml cannot express: it sees only the
-// outermost schema of a request, a response or a parameter.
+// outermost schema of a request or a response.
 import {
   isRef,
   type Oas3Schema,
@@ -8,10 +8,7 @@ import {
 } from '@redocly/openapi-core'
 
 /** A schema of OpenAPI 3.0 or 3.1, without the type `'null'`. */
-type Schema = Omit<Oas3Schema, 'type'> & {
-  type: string | undefined
-  const?: unknown
-}
+type Schema = Omit<Oas3Schema, 'type'> & { type: string | undefined }
 
 /** Returns what a schema lacks and what to do about it, or undefined. */
 type Check = (schema: Schema) => string | undefined
@@ -21,26 +18,21 @@ type Check = (schema: Schema) => string | undefined
  */
 const boundedFormats = ['date', 'ipv4', 'ipv6', 'uuid']
 
-const textIsBounded: Check = (schema) => {
-  const isBounded =
-    schema.type !== 'string' ||
-    schema.enum !== undefined ||
-    schema.const !== undefined ||
-    schema.maxLength !== undefined ||
-    boundedFormats.includes(String(schema.format))
-  return isBounded
-    ? undefined
-    : 'needs maxLength, an enum, or the format date or uuid'
-}
-
 const requestIsBounded: Check = (schema) => {
-  const { type, maxItems, additionalProperties } = schema
+  const { type, maxItems, additionalProperties, maxLength, format } = schema
   if (type === 'array' && maxItems === undefined) return 'needs maxItems'
   // This matters, too, because oasdiff does not compare additionalProperties.
   if (type === 'object' && additionalProperties !== false)
     return 'needs additionalProperties: false'
 
-  return textIsBounded(schema)
+  const isBounded =
+    type !== 'string' ||
+    schema.enum !== undefined ||
+    maxLength !== undefined ||
+    boundedFormats.includes(String(format))
+  return isBounded
+    ? undefined
+    : 'needs maxLength, an enum, or the format date or uuid'
 }
 
 const responseIsSerializable: Check = ({ type, allOf, oneOf }) =>
@@ -96,13 +88,6 @@ const plugin: Plugin = {
       }),
       'response-is-serializable': () => ({
         Response: { Schema: report(responseIsSerializable) }
-      }),
-      // Node.js limits the headers.
-      'parameter-is-bounded': () => ({
-        Parameter: {
-          skip: (parameter) => parameter.in === 'header',
-          Schema: report(textIsBounded)
-        }
       })
     }
   }
