@@ -91,12 +91,8 @@ async function addRows(client: Client, times: number): Promise<void> {
 /** Prepares a statement. Returns a call with NULL for each parameter. */
 async function prepare(client: Client, name: string, text: string) {
   await client.query(`PREPARE "${name}" AS ${text}`)
-  const { rows } = await client.query<{ count: number }>(
-    `SELECT cardinality(parameter_types) AS count
-     FROM pg_prepared_statements WHERE name = $1`,
-    [name]
-  )
-  const nulls = Array<string>(Number(rows[0]?.count)).fill('NULL')
+  const parameters = new Set(text.match(/\$\d+/g))
+  const nulls = [...parameters].map(() => 'NULL')
   return `EXECUTE "${name}"` + (nulls.length > 0 ? `(${nulls.join()})` : '')
 }
 

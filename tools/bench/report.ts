@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { arch, cpus, platform, release, totalmem } from 'node:os'
+import { cpus, totalmem } from 'node:os'
 import { format } from 'prettier'
 
 export interface Sample {
@@ -75,7 +75,6 @@ function conditions(postgres: string): string {
   const machine = [
     `${cpus().length} CPUs (${cpus()[0]?.model.trim()})`,
     `${Math.round(totalmem() / 2 ** 30)} GiB`,
-    `${platform()} ${release()} ${arch()}`,
     `Node.js ${process.version}`,
     `PostgreSQL ${postgres}`
   ]

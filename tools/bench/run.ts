@@ -17,10 +17,6 @@ const isQuick = process.argv.includes('--quick')
 const rounds = isQuick ? 1 : 5
 const folder = mkdtempSync(path.join(tmpdir(), 'petcat-bench-'))
 
-// So that the servers end with it.
-process.once('SIGTERM', () => process.exit(1))
-process.once('SIGINT', () => process.exit(1))
-
 const log = createLogger('warn', apiKeyPrefix)
 const postgres = await startEmbeddedPostgres(folder, log)
 const { url: databaseUrl } = postgres
