@@ -6,7 +6,10 @@ import { operationsOf } from './openapi.ts'
 /** The type of a column by the format of `after`, the id of one of its rows. */
 const idTypes: Record<string, string> = { int64: 'bigint', uuid: 'uuid' }
 
-/** A constant for each operation with the parameters `limit` and `after`. */
+/**
+ * A constant for each operation with the parameters `limit` and `after`. It
+ * does not compile if `after` is no id, or `limit` has no maximum.
+ */
 export function pagesFile(
   apiDocument: Pick<ApiDocument, 'document'>,
   root = '..'
@@ -19,16 +22,10 @@ export function pagesFile(
       const [after, limit] = [schemaOf('after'), schemaOf('limit')]
       if (after === undefined || limit === undefined) return []
 
-      const idType = idTypes[String(after.format)]
-      if (idType === undefined || limit.maximum === undefined) {
-        throw new Error(
-          `openapi.yaml: ${operationId} needs a maximum of \`limit\`, and the format int64 or uuid of \`after\``
-        )
-      }
       return `
 /** The pages of ${operationId}. */
 export const ${operationId}Page: DocumentedPage = {
-  idType: '${idType}',
+  idType: '${idTypes[String(after.format)]}',
   maxSize: ${limit.maximum}
 }
 `
