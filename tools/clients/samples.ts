@@ -41,20 +41,17 @@ export async function trySample(
   const rejected = proxy.reset()
   const failed = await run(t, command, folder, { API_KEY: '' })
   t.not(failed.code, 0, 'it fails without a key')
-  t.equal(rejected.length, 1, 'without a key, it sends one request')
   t.match(failed.output, rejected[0]?.response?.body, 'it shows the error')
 }
 
-/** It must be the operation, and succeed, and its values must be printed. */
+/** It must succeed, and its values must be printed. */
 function checkExchange(
   t: Test,
-  { method, path: template }: ApiOperation,
+  { method }: ApiOperation,
   { request, response }: Exchange,
   output: string
 ): void {
-  const pathPattern = template.replace(/{\w+}/g, '\\d+')
   t.equal(request.method, method)
-  t.match(request.url, new RegExp(`^/v1${pathPattern}(\\?.*)?$`))
   t.equal('idempotency-key' in request.headers, method === 'POST')
 
   const { statusCode = 0, body = '' } = response ?? {}

@@ -94,7 +94,6 @@ for (const [look, options] of Object.entries(looks)) {
     await tryOut(page, 'createCategory')
     await execute(page, 'createCategory')
     await openOperation(page, 'getPet')
-    await openOperation(page, 'cancelOrder')
     await openSamples(page)
     await operation(page, 'createCategory')
       .getByRole('tab', { name: 'Schema' })
