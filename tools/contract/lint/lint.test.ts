@@ -42,6 +42,7 @@ const faults: Record<string, Edits> = {
   'path-characters': { 'paths /dogs/{dog-id}': { post: operation } },
   'path-item-has-operations-only': { 'paths /categories parameters': [] },
   'operation-id-is-name': { [`${list} operationId`]: 'list/categories' },
+  'operation-has-responses': { [`${list} responses`]: undefined },
   'operation-has-no-servers': { [`${list} servers`]: [{ url: '/v2' }] },
   'get-has-no-body': { [`${list} requestBody`]: { content: {} } },
   'request-body-is-required': { [`${create} requestBody required`]: undefined },
