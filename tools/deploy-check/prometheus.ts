@@ -1,50 +1,12 @@
-// What deploy/observability and docs/runbook.md have, and a Prometheus that
-// evaluates it, for their tests.
+// A Prometheus that evaluates deploy/observability/rules.yml, for tests.
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { Test } from 'tap'
-import { parse, stringify } from 'yaml'
+import { stringify } from 'yaml'
 import { freePort } from '../../test/support/postgres.ts'
 import { run } from '../../test/support/process.ts'
 import { until } from '../../test/support/until.ts'
-
-const folder = 'deploy/observability'
-
-interface Alert {
-  alert: string
-  labels: { severity: string }
-  annotations: { summary: string; runbook_url: string }
-}
-
-interface RulesFile {
-  groups: { rules: ({ record: string } | Alert)[] }[]
-}
-
-const rulesText = readFileSync(`${folder}/rules.yml`, 'utf8')
-const { groups } = parse(rulesText) as RulesFile
-
-export const alerts = groups
-  .flatMap(({ rules }) => rules)
-  .filter((rule) => 'alert' in rule)
-
-const runbook = readFileSync('docs/runbook.md', 'utf8')
-
-/** The items of the list of docs/runbook.md, by the `runbook_url`. */
-export const runbookItems = new Map(
-  [...runbook.matchAll(/^- \[.+?\]\(#(incident-[\w-]+)\)(?:.|\n {2})*/gm)].map(
-    ([item, anchor]) => [`docs/runbook.md#${anchor}`, item]
-  )
-)
-
-/** The expressions of the dashboard. */
-export function dashboardExpressions(): string[] {
-  const text = readFileSync(`${folder}/dashboard.json`, 'utf8')
-  const { panels } = JSON.parse(text) as {
-    panels: { targets?: { expr: string }[] }[]
-  }
-  return panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr))
-}
 
 /**
  * Starts a Prometheus, until the test ends. It scrapes and evaluates its rules
@@ -59,7 +21,7 @@ export async function startPrometheus(
   // npm test removes it. t.testdir() would remove that of the service.
   const data = mkdtempSync(path.join(tmpdir(), 'petcat-prometheus-'))
   const rules = path.join(data, 'rules.yml')
-  const hasty = rulesText
+  const hasty = readFileSync('deploy/observability/rules.yml', 'utf8')
     .replaceAll('for: 30s', 'for: 1s')
     .replaceAll(/(for: \d+)m$/gm, '$1s')
   writeFileSync(rules, hasty)
