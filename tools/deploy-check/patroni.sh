@@ -1,11 +1,11 @@
 #!/bin/sh
 # Three hosts, each with PostgreSQL and Patroni, and HAProxy in front of them on 127.0.0.1:5000. The hosts are network namespaces
-# on two bridges: `database` joins them with each other (10.0.0.1 to 10.0.0.3) and with etcd (10.0.0.11 to 10.0.0.13), `service`
-# with the tests (10.0.1.1 to 10.0.1.3). Everything is in namespaces of its own, and ends with the command.
+# on two bridges: `database` joins them with each other (10.0.0.1 to 10.0.0.3) and with etcd (10.0.0.11), `service` with the tests
+# (10.0.1.1 to 10.0.1.3). Everything is in namespaces of its own, and ends with the command.
 #
 #   patroni.sh run COMMAND                   runs a command beside the hosts, which it controls by:
 #   patroni.sh start|kill|freeze|resume HOST  all processes of the host
-#   patroni.sh isolate|cut|join HOST         disconnects it from the other hosts; from everything; reconnects it
+#   patroni.sh isolate|join HOST             disconnects it from the other hosts; reconnects it
 #
 # Needs root on Linux, Debian's packages etcd-server, haproxy, iproute2 and postgresql, and Patroni of requirements.txt.
 # Debian 12 has Patroni 3.0.2, with which a frozen primary that resumes can take the lock back from its successor.
@@ -20,7 +20,7 @@ make_hosts() {
   # With an address of its own: otherwise it has that of one of its hosts, and loses it with that host.
   for bridge in database service; do ip link add $bridge up address 02:00:00:00:00:01 type bridge; done
   ip addr add 10.0.1.254/24 dev service
-  for member in 1 2 3; do ip addr add 10.0.0.1$member/24 dev database; done
+  ip addr add 10.0.0.11/24 dev database
   for host in 1 2 3; do
     ip netns add pg$host
     ip -n pg$host link set lo up
@@ -35,25 +35,16 @@ make_hosts() {
   done
 }
 
-# The recommended settings are in docs/failover.md.
+# With the settings of docs/failover.md.
 configure() {
   cat <<EOF
 scope: test
 name: pg$1
 restapi: { listen: 0.0.0.0:8008, connect_address: 10.0.0.$1:8008 }
-etcd3: { hosts: [10.0.0.11:2379, 10.0.0.12:2379, 10.0.0.13:2379] }
+etcd3: { host: 10.0.0.11:2379 }
 bootstrap:
   dcs:
-    ttl: 20
-    loop_wait: 5
-    retry_timeout: 5
-    primary_start_timeout: 0
-    primary_stop_timeout: 5
-    synchronous_mode: true
-    synchronous_mode_strict: true
-    postgresql:
-      use_pg_rewind: true
-      parameters: { shared_buffers: 32MB, max_wal_size: 256MB, wal_keep_size: 256MB, wal_retrieve_retry_interval: 1s }
+$(sed -n '/^```yaml$/,/^```$/ { /^```/d; s/^/    /p }' docs/failover.md)
   initdb: [encoding: UTF8, locale: C]
 postgresql:
   listen: 0.0.0.0:5432
@@ -62,7 +53,7 @@ postgresql:
   bin_dir: $binaries
   authentication: { superuser: { username: postgres }, replication: { username: postgres } }
   pg_hba: [local all all trust, host all all samenet trust, host replication all samenet trust]
-  parameters: { unix_socket_directories: /run/pg$1 }
+  parameters: { unix_socket_directories: /run/pg$1, shared_buffers: 32MB, max_wal_size: 256MB, wal_keep_size: 256MB }
 EOF
 }
 
@@ -70,16 +61,10 @@ as_nobody() { setpriv --reuid=nobody --regid=nogroup --clear-groups "$@"; }
 
 # Not on the hosts of the primary: an etcd leader that was frozen may revoke the lease of the new primary when it resumes.
 start_etcd() {
-  for member in 1 2 3; do
-    own=10.0.0.1$member
-    mkdir /run/etcd$member
-    chown nobody: /run/etcd$member
-    as_nobody etcd --name etcd$member --data-dir /run/etcd$member/data --logger zap \
-      --listen-client-urls http://$own:2379 --advertise-client-urls http://$own:2379 \
-      --listen-peer-urls http://$own:2380 --initial-advertise-peer-urls http://$own:2380 \
-      --initial-cluster etcd1=http://10.0.0.11:2380,etcd2=http://10.0.0.12:2380,etcd3=http://10.0.0.13:2380 \
-      >/run/etcd$member.log 2>&1 &
-  done
+  mkdir /run/etcd
+  chown nobody: /run/etcd
+  as_nobody etcd --data-dir /run/etcd/data --listen-client-urls http://10.0.0.11:2379 \
+    --advertise-client-urls http://10.0.0.11:2379 >/run/etcd.log 2>&1 &
 }
 
 start_proxy() {
@@ -131,7 +116,5 @@ case "${1-} ${2-}" in
 'freeze '[123]) signal STOP "$2" ;;
 'resume '[123]) signal CONT "$2" ;;
 'isolate '[123]) ip link set "database$2" nomaster ;;
-'cut '[123]) for link in database service; do ip link set "$link$2" nomaster; done ;;
-'join '[123]) for link in database service; do ip link set "$link$2" master $link; done ;;
-*) sed -n '2,/^set/s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
+'join '[123]) ip link set "database$2" master database ;;
 esac
