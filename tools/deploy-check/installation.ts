@@ -3,7 +3,6 @@ import { once } from 'node:events'
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { text } from 'node:stream/consumers'
-import { generate } from 'selfsigned'
 import type { Test } from 'tap'
 import {
   documentedCommands,
@@ -26,32 +25,9 @@ interface Options {
   psql: string
 }
 
-/** A block of commands, or one command in a sentence or table. */
-const documented =
-  /^```sh\n(.*?)^```$|`([A-Z_]+=[^`]* deploy\/[^`]*|(?:api|crontab|curl|db|docker|kubectl|patronictl|systemctl) [^`]*)`/gms
-
-/** The commands of a page, line by line. */
-const commandsOf = (page: string): string[] =>
-  [...page.matchAll(documented)].flatMap(([, block, command = '']) =>
-    block ? block.trim().split('\n') : command.replaceAll(/\s+/g, ' ')
-  )
-
 /** Waits for what must come true by itself, and may fail meanwhile. */
 export const eventually = (check: () => Promise<boolean>, what: string) =>
   until(() => check().catch(() => false), what)
-
-/** Makes a self-signed certificate. */
-export const certify = (
-  host: string,
-  validity: { notBeforeDate?: Date; notAfterDate?: Date } = {}
-) =>
-  generate([{ name: 'commonName', value: host }], {
-    algorithm: 'sha256',
-    extensions: [
-      { name: 'subjectAltName', altNames: [{ type: 2, value: host }] }
-    ],
-    ...validity
-  })
 
 /**
  * An installation from a copy of a fresh clone, which is operated by the
@@ -64,8 +40,6 @@ export class Installation {
   /** The API key of the clients. */
   key = ''
   readonly #options: Options
-  /** The lines of the pages that have run. */
-  readonly #ran = new Set<string>()
 
   constructor(options: Options) {
     this.#options = options
@@ -99,32 +73,7 @@ export class Installation {
 
   /** Returns a block of commands below a heading of the pages, from 0. */
   block = (heading: string, index = 0): string =>
-    this.#record(
-      documentedCommands(this.#options.pages, heading, index, this.folder)
-    )
-
-  /** Returns a command that must be in a sentence or table of a page. */
-  command = (command: string): string =>
-    this.#record(inlineCommand(command, this.folder))
-
-  #record(commands: string): string {
-    for (const line of commands.split('\n')) this.#ran.add(line)
-    return commands
-  }
-
-  /** The commands of a page that have yet to run, but those of README.md. */
-  left = (
-    page: string,
-    isMeant: (command: string) => boolean = () => true
-  ): string[] => {
-    const excepted = this.read('tools/deploy-check/README.md')
-    return commandsOf(this.read(page)).filter(
-      (command) =>
-        isMeant(command) &&
-        !this.#ran.has(command) &&
-        !excepted.includes(`\`${command}\``)
-    )
-  }
+    documentedCommands(this.#options.pages, heading, index, this.folder)
 
   /** Runs a block of commands below a heading of the pages. */
   documented = (heading: string, index = 0, variables: Variables = {}) =>
@@ -132,7 +81,7 @@ export class Installation {
 
   /** Runs a command that must be in a sentence or table of a page. */
   inline = (command: string, variables: Variables = {}) =>
-    this.#withFunctions(this.command(command), variables)
+    this.#withFunctions(inlineCommand(command, this.folder), variables)
 
   /** Runs a block of commands of an incident of the runbook. */
   incident = (name: string, index = 0, variables: Variables = {}) =>
@@ -159,32 +108,41 @@ export class Installation {
     writeFileSync(target, content)
   }
 
-  /**
-   * Replaces a part of a file.
-   *
-   * @throws Error if the file has no such part
-   */
-  edit = (file: string, part: string | RegExp, by: string): void => {
-    const before = this.read(file)
-    const after = before.replace(part, () => by)
-    if (after === before) throw new Error(`${file} has no ${part}`)
-    this.write(file, after)
-  }
+  /** Replaces parts of a file, a pattern with the flag g. */
+  edit = (file: string, part: string | RegExp, by: string): void =>
+    this.write(
+      file,
+      this.read(file).replaceAll(part, () => by)
+    )
 
   /** Creates an API key. */
   newKey = async () => lastLine(await this.documented('Install', 1))
 
-  /** Lists the categories. Returns the status. */
-  listStatus = (key = this.key) =>
-    status(`${this.url}/v1/categories`, { authorization: `Bearer ${key}` })
-
-  serves = async (key = this.key) => (await this.listStatus(key)) === 200
+  /** Whether the service lists the categories for a key. */
+  serves = async (key = this.key) => {
+    const headers = { authorization: `Bearer ${key}` }
+    return (await status(`${this.url}/v1/categories`, headers)) === 200
+  }
 
   /** Runs commands while clients create, see `underLoad`. */
-  underLoad = (
-    t: Test,
-    commands: Commands,
-    expected: string[] = [],
-    url = this.url
-  ) => underLoad(t, [{ url, key: this.key }], commands, expected)
+  underLoad = (t: Test, commands: Commands, expected: string[] = []) =>
+    underLoad(t, [{ url: this.url, key: this.key }], commands, expected)
+}
+
+/**
+ * Checks that a container of the service is not root, has no capabilities, and
+ * cannot write to its file system.
+ *
+ * @param exec runs a command in the container, and returns its output
+ * @param user the id of the user that it must have
+ */
+export async function isConfined(
+  t: Test,
+  exec: (command: string) => Promise<string>,
+  user: string
+): Promise<void> {
+  t.equal(await exec('id -u'), user)
+  await t.rejects(exec('touch /app/x'), /Read-only file system/)
+  const limits = await exec('cat /proc/1/status')
+  t.match(limits, /CapBnd:\t0+\n(.*\n)*NoNewPrivs:\t1/)
 }
