@@ -63,6 +63,12 @@ t.test('every variable of the service can be set in .env', (t) => {
   t.end()
 })
 
+t.test('your own PostgreSQL replaces db', async (t) => {
+  const COMPOSE_FILE = 'docker-compose.yml:deploy/own-database.yml'
+  const services = await compose('config --services', { COMPOSE_FILE })
+  t.same(services.split('\n').sort(), ['api', 'migrate', 'proxy'])
+})
+
 t.test('replicas and limits change without a failed request', async (t) => {
   configure('API_REPLICAS', '3')
   await replaces(t, [], () => documented('More replicas'))
@@ -414,47 +420,6 @@ t.test('incidents raise their alerts', async (t) => {
   await incident('monitoring down')
 })
 
-/** An alert of Alertmanager: it is active, or suppressed by another. */
-interface ToldAlert {
-  labels: { alertname: string }
-  receivers: { name: string }[]
-  status: { state: string }
-}
-
-/** The critical alerts, and who is told of them. */
-async function criticalAlerts(): Promise<string[]> {
-  const alerts = 'http://127.0.0.1:3910/api/v2/alerts?filter=severity=critical'
-  // The disk of this machine may be full, and the others have fired before.
-  const others = 'alertname!~DiskFull|ArchivingFails|CertificateExpires'
-  const response = await fetch(`${alerts}&filter=${others}`)
-  return ((await response.json()) as ToldAlert[]).map(
-    ({ labels, receivers, status: { state } }) =>
-      `${labels.alertname} ${receivers[0]?.name} ${state}`
-  )
-}
-
-t.test('a killed database pages once, by its own alert', async (t) => {
-  edit('secrets/alertmanager/alertmanager.yml', /\bnow$/gm, 'on-call')
-  await documented('Prometheus', 1)
-  // The proxy was stopped before.
-  const isCalm = async () => (await criticalAlerts()).length === 0
-  await eventually(isCalm, 'no other alert fires')
-
-  await sh('docker kill $(docker compose ps -q db)')
-  const told = new Set<string>()
-  const areMuted = async () => {
-    for (const alert of await criticalAlerts()) told.add(alert)
-    return ['NoReplicaReady', 'ProxyHasNoReplica', 'ServiceUnreachable'].every(
-      (symptom) => told.has(`${symptom} on-call suppressed`)
-    )
-  }
-  await eventually(areMuted, 'the symptoms are muted')
-  const pages = [...told].filter((alert) => alert.endsWith('active'))
-  t.same(pages, ['DatabaseDown on-call active'])
-  await inline('docker compose start db')
-  await eventually(serves, 'the service responds')
-})
-
 t.test('lost secrets are replaced, with HTTPS and monitoring', async (t) => {
   const certificate = read('secrets/tls/site.pem')
   const loseAndReplace = async () => {
@@ -465,32 +430,4 @@ t.test('lost secrets are replaced, with HTTPS and monitoring', async (t) => {
     await replace()
   }
   await underLoad(t, loseAndReplace, outage)
-})
-
-t.test('a PostgreSQL of your own is used', async (t) => {
-  await sh(`
-    docker compose down --volumes
-    rm -r secrets
-    cp deploy/production.env .env`)
-  await inline('DATABASE_HOST=db.example.com deploy/secrets')
-  write('secrets/database-ca.pem', 'not used without TLS')
-  write('psql', `exec docker exec -i ${project}-own psql "$@"`)
-  configure('COMPOSE_FILE', 'docker-compose.yml:deploy/own-database.yml')
-  const isReachable =
-    './psql -h db.example.com -U postgres -d pet_categories -c "SELECT 1"'
-  await sh(`
-    chmod +x psql
-    docker compose create
-    docker run -d --name $IMAGE-own --network ${project}_back \
-      --network-alias db.example.com -e PGPASSWORD=own \
-      -e POSTGRES_PASSWORD=own -e POSTGRES_DB=pet_categories postgres:17-alpine
-    until ${isReachable}; do sleep 0.1; done`)
-  await inline(
-    'PSQL="psql -h db.example.com -U postgres" SECRETS=secrets deploy/roles.sh',
-    { PATH: `${folder}:${process.env['PATH']}` }
-  )
-  t.match(await sh(isReachable), '1 row', 'the superuser keeps its password')
-  await inline('docker compose up -d --wait')
-  installation.key = read('secrets/first_api_key').trim()
-  await underLoad(t, () => sh('deploy/roll'))
 })

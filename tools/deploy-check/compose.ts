@@ -65,7 +65,7 @@ export async function replaces(
 
 const remove = () =>
   sh(`
-    docker rm -f $IMAGE-consumer $IMAGE-own
+    docker rm -f $IMAGE-consumer
     docker compose down --volumes --remove-orphans --timeout 1
     docker image ls -q $IMAGE | sort -u | xargs -r docker image rm -f`)
 

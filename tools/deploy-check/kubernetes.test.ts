@@ -254,16 +254,3 @@ t.test(
     t.match(await incident('crash loop'), /^200$/)
   }
 )
-
-t.test('CloudNativePG gets the passwords of secrets/', async (t) => {
-  const variables = { DATABASE_NAMESPACE: `${database}-cnpg` }
-  t.teardown(() => kubectl('delete namespace $DATABASE_NAMESPACE', variables))
-  // Without the kinds of its operator.
-  await sh(block('CloudNativePG').replace('apply -k', 'kustomize'), variables)
-  const get = 'get secret service -o jsonpath={.data.password}'
-  const password = await sh(
-    `kubectl -n $DATABASE_NAMESPACE ${get} | base64 -d`,
-    variables
-  )
-  t.match(read('secrets/database_url'), `:${password}@db.`)
-})

@@ -232,20 +232,3 @@ t.test('a request that stays incomplete gets a 408', async (t) => {
   await client.closed
   t.match(client.received(), /408[^]*"code":"request_timeout"/)
 })
-
-t.test('the proxy compresses the docs page, not the lists', async (t) => {
-  const content = 'x'.repeat(5000)
-  const url = await start(t, ({ headers }, response) => {
-    response.setHeader('Content-Type', String(headers.accept))
-    response.end(content)
-  })
-  const codingOf = async (accept: string) => {
-    const headers = { accept, 'accept-encoding': 'gzip' }
-    const response = await fetch(url, { headers })
-    t.equal(await response.text(), content)
-    return response.headers.get('content-encoding')
-  }
-  t.equal(await codingOf('text/html; charset=utf-8'), 'gzip')
-  t.equal(await codingOf('application/javascript'), 'gzip')
-  t.equal(await codingOf('application/json; charset=utf-8'), null)
-})
