@@ -65,6 +65,12 @@ export function loadConfig(environment: Texts, file = '.env'): Config {
       console.error(`${file}: ignoring ${name}: no variable has this name`)
   }
 
+  // The two name one value, so each overrides the other.
+  if (environment['DATABASE_URL'] || environment['DATABASE_URL_FILE']) {
+    delete fromFile['DATABASE_URL']
+    delete fromFile['DATABASE_URL_FILE']
+  }
+
   const entries = [fromFile, environment]
     .flatMap(Object.entries<string | undefined>)
     .filter(([, text]) => text !== '')

@@ -23,9 +23,9 @@ const deleteOpenOrderSql = sql`
   RETURNING id
 `
 
-// The message is written to the WAL, so that the commit waits for the
-// synchronous standby: otherwise a failover could bring back an order whose
-// cancellation got 404.
+// This read writes a message to the WAL, so that its commit waits for the
+// synchronous standby. Otherwise, a client could get 404 for an order that has
+// just been deleted, and after a failover the order would be there again.
 const orderStateSql = sql`
   SELECT
     (

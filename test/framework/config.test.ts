@@ -189,3 +189,17 @@ t.test('DATABASE_URL may come from a file of its own', (t) => {
   t.equal(loadConfig({ DATABASE_URL_FILE }, noFile).DATABASE_URL, at)
   t.end()
 })
+
+t.test('the environment overrides the database of .env', (t) => {
+  const folder = t.testdir({
+    url: at,
+    'with-url': 'DATABASE_URL=postgres://host/other',
+    'with-file': 'DATABASE_URL_FILE=/none/url'
+  })
+  const inFolder = (name: string) => path.join(folder, name)
+  const env = { DATABASE_URL_FILE: inFolder('url') }
+  t.equal(loadConfig(env, inFolder('with-url')).DATABASE_URL, at)
+  const file = inFolder('with-file')
+  t.equal(loadConfig({ DATABASE_URL: at }, file).DATABASE_URL, at)
+  t.end()
+})

@@ -8,7 +8,7 @@ import type { Metrics } from '../metrics.ts'
 import { defaultHeaders } from './default-headers.ts'
 import { parserErrorOf } from './error-responses.ts'
 
-/** Further ones are closed. The proxy has at most 2,000 to a replica. */
+/** More are closed at once. The proxy opens at most 2,000 to a replica. */
 const maxConnections = 2048
 
 /** Milliseconds to receive a complete request, and between checks of it. */
@@ -46,7 +46,7 @@ export function connectionOptions(
         sockets.add(socket)
         socket.once('close', () => sockets.delete(socket))
       })
-      // Fastify calls it at shutdown. The method of Node.js would also cut off
+      // Fastify calls this method at shutdown. That of Node.js would also cut off
       // responses that are still being sent.
       server.closeIdleConnections = () => {
         // A client that was told to keep its connection may send one more

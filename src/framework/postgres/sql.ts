@@ -16,9 +16,9 @@ export const sql: (
 ) => string = dedent.withOptions({ alignValues: true })
 
 /**
- * A condition that is always true, for each statement that changes something:
- * a SET would be another statement. Its subquery does not depend on rows, so
- * PostgreSQL evaluates it once, before them, and then:
+ * The settings of each statement that changes something, as a condition that is
+ * always true, because a SET would be another statement. The subquery does not
+ * depend on rows, so PostgreSQL evaluates it once, before them. From then on:
  *
  * - Each wait for a lock of a row or an index fails after 250 ms (55P03). The
  *   wait for a lock of a table comes before.
@@ -37,8 +37,8 @@ export const writeSettings = sql`
 /**
  * SQL for a table of input rows, made from the parameter of a statement: a JSON
  * array of rows, each of which is an array of values. The last column,
- * `ordinal`, counts the rows from 1. pg would send an array of SQL with NULL as
- * a word, which a server with `array_nulls = off` takes for text.
+ * `ordinal`, counts the rows from 1. The parameter is not an array of SQL,
+ * because a server with `array_nulls = off` would read its NULLs as texts.
  *
  * The planner expects 100 rows, whatever the parameter is. So PostgreSQL plans
  * the statement once. Look up rows of a growing table with LATERAL and LIMIT: a
