@@ -19,8 +19,9 @@ interface Call<Item, Result> {
 }
 
 /**
- * Calls that may wait; further ones reject with Overloaded. A replica has fewer
- * connections, so only clients that leave and come again can exceed it.
+ * How many calls may wait. Any more reject with Overloaded. A replica accepts
+ * fewer connections than this, so only clients that disconnect and come back,
+ * while their first calls still wait, can exceed it.
  */
 const maxWaiting = 2500
 
@@ -98,8 +99,8 @@ export function batch<Item, Result>(
 }
 
 /**
- * Makes calls of a function that wait at the same time share one run, and its
- * result. The promise of `batch` holds: no call joins a run that has started.
+ * Lets the calls of a function that wait at the same time share one run and its
+ * result. As with `batch`, no call joins a run that has started.
  */
 export function sharedCall<Result>(
   run: () => Promise<Result>,

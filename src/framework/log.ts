@@ -1,10 +1,14 @@
 import { pino, type Logger } from 'pino'
 import { apiKeyPattern } from './keys/key.ts'
 
-/** Bytes that may wait to be written. Further lines are dropped. */
+/**
+ * Bytes of lines that may wait. While so many do, further lines are dropped.
+ */
 const maxWaitingBytes = 2 ** 24
 
-/** Bytes that are written together, or fewer after `flushIntervalMs`. */
+/**
+ * Bytes that are written together. After `flushIntervalMs`, it may be fewer.
+ */
 const minWriteBytes = 4096
 const flushIntervalMs = 200
 

@@ -11,7 +11,7 @@ declare module 'fastify' {
 const durationBuckets = [
   0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10
 ]
-/** Fewer, because there is a histogram for each statement and result. */
+/** Fewer buckets, because each statement and outcome has a histogram. */
 const statementBuckets = [0.001, 0.005, 0.025, 0.1, 0.5, 1, 5]
 
 const databaseErrorCodes = [

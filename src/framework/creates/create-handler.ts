@@ -15,7 +15,7 @@ import {
   insertSql
 } from './insert-statement.ts'
 
-/** Unfinished creates of an operation: each holds a body of up to 64 KiB. */
+/** Creates of an operation that may be unfinished. Each holds up to 64 KiB. */
 const maxUnfinished = 2500
 
 /**
@@ -52,8 +52,9 @@ export function createHandler<Body extends object, Params, Status, Schema>(
       hasIdempotencyKey: hashes.length > 0
     }
 
-    // A row counts until it ends, even if its client has left: a client that
-    // resets its connections could otherwise start any number of rows.
+    // A create counts until its row is stored or rejected, even if its client
+    // has left. Otherwise, a client that resets its connections could start any
+    // number of creates.
     if (unfinished >= maxUnfinished) throw new Overloaded()
     unfinished++
     const inserted = insert(row).finally(() => unfinished--)

@@ -7,22 +7,25 @@ import { sql, writeSettings } from '../postgres/sql.ts'
 /** Milliseconds between two runs. */
 const intervalMs = 5000
 
-/** A run begins with the oldest row once in so many: once an hour. */
+/** Of so many runs, one begins with the oldest row again. */
 const runsPerHour = 720
 
 /**
- * How long an Idempotency-Key is kept. Clients may rely on 24 hours from the
- * response, which may come minutes after `created_at`.
+ * How long an Idempotency-Key is kept. Clients may rely on 24 hours after the
+ * response, which they may get some minutes after `created_at`.
  */
 const lifetime = '24 hours 10 minutes'
 
-/** Idempotency-Keys that a statement deletes: a slow disk needs a second. */
+/**
+ * Idempotency-Keys that one statement deletes: a second of work for a slow
+ * disk.
+ */
 const maxDeleted = 500
 
 /**
- * Begins with rows of the time $1, where the last run ended: deleted rows stay
- * in the index until a vacuum, and reading them again would take longer each
- * time. The lock lets one replica delete at a time; others find no row then.
+ * Begins where the last run ended, at rows of the time $1. Deleted rows stay in
+ * the index until a vacuum, so beginning with the oldest would take longer each
+ * time. The lock lets one replica delete at a time: the others find no rows.
  */
 const deleteExpiredSql = sql`
   DELETE FROM idempotency_keys

@@ -5,7 +5,7 @@ import type { Database, Statement } from '../postgres/database.ts'
 import { mayBeFaultOfRow, postgresErrorIn } from '../postgres/failures.ts'
 import type { RowOutcome } from './insert-statement.ts'
 
-/** Rows of one statement. */
+/** Rows that one statement inserts. */
 const maxGroupSize = 250
 
 /** Milliseconds before another attempt. They double, up to the longest. */

@@ -34,8 +34,9 @@ const hasName = (id = process.getuid?.()) =>
   spawnSync('id', ['-nu', String(id)]).status === 0
 
 /**
- * The capability dac_override lets another user enter folders that only root
- * can enter. access(), which PostgreSQL calls, ignores the capability unless
+ * Lets a process of another user enter folders that only root can enter, such
+ * as those above a clone in /root: the capability dac_override allows it.
+ * PostgreSQL also asks access(), which ignores the capability unless
  * `no_setuid_fixup` is set.
  */
 const entersAnyFolder = [
@@ -134,10 +135,10 @@ function asOwner(owner: Stats | undefined): string[] {
 }
 
 /**
- * As root, gives new data to a user that no other process runs as. Another
- * process of this user could change the data, and so make their server, which
- * has the capability, run what it wants. Until then, the folder around `data`
- * must be closed to others.
+ * As root, gives new data to a user as whom no other process runs. Another
+ * process of the same user could change the data, and through them make the
+ * server run its own code, with the capability of the server. Until then, the
+ * folder around `data` must be closed to others.
  */
 export function giveToUnusedUser(data: string): void {
   if (!isRoot()) return

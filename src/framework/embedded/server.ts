@@ -14,12 +14,12 @@ const endWithParent = fileURLToPath(
 )
 
 /**
- * The path of a socket may have 103 bytes: neither DATA_DIR nor TMPDIR is
- * certain to leave room for it.
+ * Sockets are in /tmp, because the path of a socket may have only 103 bytes,
+ * for which DATA_DIR or TMPDIR may leave no room.
  */
 const socketFolderPrefix = '/tmp/embedded-postgres-'
 
-/** Characters of the server's output that are kept to explain a failure. */
+/** Characters of the server's last output, kept to explain a failure. */
 const maxOutput = 4000
 
 /** Milliseconds between two looks at a server that starts. */

@@ -4,10 +4,13 @@ import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { negotiate } from '@fastify/accept-negotiator'
 
-/** Bytes. A smaller body fits a packet, and is sent as it is. */
+/** Bytes from which a body is compressed. A smaller one fits into a packet. */
 const minCompressedSize = 1024
 
-/** Bytes. Node.js writes a text to the socket together with the headers. */
+/**
+ * Bytes up to which a body stays a text, which Node.js writes to the socket
+ * together with the headers.
+ */
 const maxTextSize = 4096
 
 /** Compresses in another thread. */

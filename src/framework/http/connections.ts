@@ -46,8 +46,8 @@ export function connectionOptions(
         sockets.add(socket)
         socket.once('close', () => sockets.delete(socket))
       })
-      // Fastify calls this method at shutdown. That of Node.js would also cut off
-      // responses that are still being sent.
+      // Fastify calls this method at shutdown. That of Node.js would also cut
+      // off responses that are still being sent.
       server.closeIdleConnections = () => {
         // A client that was told to keep its connection may send one more
         // request.

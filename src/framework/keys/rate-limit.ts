@@ -5,8 +5,8 @@ import { HttpError } from '../errors.ts'
 const windowSeconds = 60
 
 /**
- * API keys that are counted at the same time. The least recently used ones are
- * forgotten.
+ * API keys whose requests are counted at the same time. With more, the least
+ * recently used key is forgotten.
  */
 const maxKeys = 10_000
 

@@ -13,12 +13,12 @@ import { keyStateSql } from './store.ts'
  */
 const trustMs = 900
 
-/** Keys of one look-up. */
+/** Keys that one statement looks up. */
 const maxLookedUp = 1000
 
 /**
- * Keys that are trusted at the same time. The least recently used ones are
- * forgotten.
+ * Keys that are trusted at the same time. With more, the least recently used
+ * one is forgotten, and looked up again.
  */
 const maxTrusted = 10_000
 

@@ -14,7 +14,10 @@ const { FST_ERR_CTP_INVALID_MEDIA_TYPE } = errorCodes
 /** Bytes. A larger body gets 413. */
 const maxBodySize = 65_536
 
-/** Parts of a body: each takes up to 700 bytes more than its content. */
+/**
+ * Parts of a body that are kept before they are joined. Each takes up to 700
+ * bytes more than its content.
+ */
 const maxParts = 64
 
 const tooLarge = new HttpError(

@@ -17,8 +17,9 @@ import { sql } from './sql.ts'
 import { sendCancelRequest } from './undocumented.ts'
 
 /**
- * Connections for statements that `batch` runs: each runs once at a time. A
- * locked table can hold as many of them as it has such statements.
+ * Connections for statements that `batch` runs. Each of these runs once at a
+ * time, so a locked table occupies at most one connection for each statement
+ * that uses it.
  */
 const maxSharedConnections = 9
 
@@ -26,26 +27,29 @@ const maxSharedConnections = 9
 const maxSingleRowConnections = 3
 
 /**
- * Executions of one statement of a single row at the same time: the rows of a
- * locked table leave connections to those of others.
+ * How many times one statement of a single row may run at the same time. It is
+ * less than the number of connections, so while the rows of one table wait for
+ * a lock, those of another still have a connection.
  */
 const maxSingleRowRuns = 2
 
 /**
- * Connections that stay open without requests, for a request and for what runs
- * beside it, such as the recording of the use of its API key.
+ * Connections that stay open while there are no requests: one for the next
+ * request, and one for what it starts in the background, such as recording that
+ * its API key was used.
  */
 const minSharedConnections = 2
 
 /**
- * Milliseconds in which the server must end a cancelled statement. Then it
- * fails, and its connection is closed.
+ * Milliseconds that the server has to end a cancelled statement. If it does
+ * not, the statement fails, and its connection is closed.
  */
 const cancelGraceMs = 1000
 
-// Ends statements of this role that still wait, for a lock or for a standby,
-// after the service has closed their connections. It also ends those of another
-// replica with a longer DATABASE_TIMEOUT_MS, which gets `outcome_unknown`.
+// After the service has closed the connection of a statement, the server may go
+// on waiting for a lock or a standby. This ends such statements of this role.
+// It cannot tell whose they are: it also ends those of a replica that has a
+// longer DATABASE_TIMEOUT_MS, which then responds with `outcome_unknown`.
 const terminateAbandonedSql = sql`
   SELECT pg_terminate_backend(pid)
   FROM pg_stat_activity
@@ -60,7 +64,7 @@ const terminateAbandonedSql = sql`
 const types = new pg.TypeOverrides()
 types.setTypeParser(pg.types.builtins.INT8, BigInt)
 
-/** SQL: without a name, PostgreSQL plans it each time. */
+/** SQL. If it has no name, PostgreSQL plans it each time. */
 export interface Query {
   name?: string
   text: string
@@ -367,9 +371,10 @@ function execute<Row extends QueryResultRow>(
         mayStillRun
       })
     }
-    // pg would copy an object with the name property by property. It would also
-    // keep the rows longer with a promise than with a callback: the garbage
-    // collector copies them twice, and a small read takes a tenth longer.
+    // The other ways to call pg are slower: it would copy an options object
+    // property by property, and with a promise it keeps the rows for so long
+    // that the garbage collector copies them twice. A small read takes a tenth
+    // longer.
     connection.query(
       Object.assign(new pg.Query(text, values), { name, callback })
     )

@@ -19,8 +19,9 @@ import { sql } from './sql.ts'
 const maxLockWaitMs = 2000
 
 /**
- * With a second between two attempts, these take three minutes, as long as most
- * reports and dumps of a table; less if DATABASE_TIMEOUT_MS is below 4000.
+ * Attempts take three minutes in all, because a second passes between two of
+ * them. Most reports and dumps that hold a lock take less. It is a shorter time
+ * if DATABASE_TIMEOUT_MS is below 4000.
  */
 const maxAttempts = 60
 

@@ -4,8 +4,9 @@ import { sql } from './sql.ts'
 import type { PoolConfig } from './undocumented.ts'
 
 /**
- * Milliseconds without a packet after which a connection is probed. A wait for
- * another migration has no timeout: only this ends it when the server is gone.
+ * Milliseconds without a packet after which a connection is probed. The wait
+ * for another migration has no timeout, so nothing else ends it when the server
+ * is gone.
  */
 const keepAliveDelayMs = 10_000
 

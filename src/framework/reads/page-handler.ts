@@ -5,7 +5,7 @@ import { inputTable, sql } from '../postgres/sql.ts'
 import { type InputRow, sharedReader } from '../shared-reader.ts'
 import type { ResponseBuffers } from './response-buffers.ts'
 
-/** Pages of one statement, which are in memory together. */
+/** Pages that one statement reads. All of them are in memory together. */
 const maxPages = 10
 
 /**

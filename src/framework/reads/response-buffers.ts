@@ -1,7 +1,10 @@
 import type { ServerResponse } from 'node:http'
 import type { Metrics } from '../metrics.ts'
 
-/** Bytes. A body of this size usually fits the buffers of its connection. */
+/**
+ * Bytes up to which a body is not counted, because it usually fits into the
+ * buffers of its connection.
+ */
 const uncountedSize = 2 ** 16
 
 /**

@@ -3,7 +3,7 @@ import type { Database } from '../postgres/database.ts'
 import { inputTable, sql } from '../postgres/sql.ts'
 import { type InputRow, sharedReader } from '../shared-reader.ts'
 
-/** Rows of one statement. */
+/** Rows that one statement reads. */
 const maxRows = 100
 
 /** A statement that reads one row. */
