@@ -73,7 +73,7 @@ export async function buildApp({
   await app.register(docsPage, {
     apiDocument,
     samplesFile: api.samplesFile,
-    manualRoot: api.manualRoot,
+    guideRoot: api.guideRoot,
     environment: config.ENVIRONMENT
   })
   await app.register(health, { checkReady })

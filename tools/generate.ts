@@ -20,7 +20,7 @@ import {
   type ApiOperation,
   readApiDocument
 } from '../src/framework/openapi/document.ts'
-import { guideSource } from '../src/framework/openapi/manual.ts'
+import { guideSource } from '../src/framework/openapi/guide.ts'
 import { configurationPage } from './generate/configuration-docs.ts'
 import {
   bodyColumnsFile,

@@ -26,10 +26,10 @@ export interface Api {
    */
   samplesFile?: URL
   /**
-   * The folder of docs/clients.md and CHANGELOG.md, the manual beside the docs
+   * The folder of docs/clients.md and CHANGELOG.md, the guide beside the docs
    * page. Without one, there is none.
    */
-  manualRoot?: URL
+  guideRoot?: URL
   /**
    * Makes the handler of each operation, by operationId.
    * `generated/operations.ts` has its type, which the framework does not know.

@@ -82,8 +82,8 @@ export class Metrics {
 
   readonly databaseFailure = this.gauge(
     'database_last_failure_timestamp_seconds',
-    'When the database was last unavailable for this use, or 0',
-    ['use']
+    'When the database was last unavailable for this purpose, or 0',
+    ['purpose']
   )
 
   readonly statementDuration = this.#histogram(

@@ -51,22 +51,22 @@ export async function openDatabase(
 ): Promise<OpenedDatabase> {
   const firstKey = readFirstKey(config, names.apiKeyPrefix)
   const { url, stop, crash } = await databaseServer(config, log, mayShare)
-  const database = await orUnusable(
+  const database = await explainFailure(
     () => new Database(url, config, log, metrics, names.service)
   )
   const findPending = pendingMigrationsFinder(database, migrationsFolder)
-  const checkReady = () => orUnusable(() => requireMigrations(findPending))
+  const checkReady = () => explainFailure(() => requireMigrations(findPending))
   const migrate = () =>
     reportWait(
       'the migrations, or for another process that migrates',
-      orUnusable(() => applyMigrations(url, config, migrationsFolder, log))
+      explainFailure(() => applyMigrations(url, config, migrationsFolder, log))
     )
 
   return {
     database,
     crash,
     checkReady,
-    findPending: () => orUnusable(findPending),
+    findPending: () => explainFailure(findPending),
     migrate,
     createFirstKey: async () => {
       const keys = new ApiKeyStore(database, names.apiKeyPrefix, log)
@@ -107,7 +107,7 @@ async function databaseServer(
 }
 
 /** Runs a function whose error becomes one that names what to correct. */
-async function orUnusable<Result>(
+async function explainFailure<Result>(
   run: () => Result | Promise<Result>
 ): Promise<Result> {
   try {

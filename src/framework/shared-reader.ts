@@ -53,10 +53,12 @@ export function sharedReader<Column extends string, Row extends QueryResultRow>(
     // The parameter of inputTable, here of rows that are JSON already.
     const values = [`[${distinct.join(',')}]`]
     const rows = await run(statement, values)
-    const rowOf = new Map(distinct.map((one, index) => [one, rows[index]]))
+    const rowOf = new Map(
+      distinct.map((inputRow, index) => [inputRow, rows[index]])
+    )
 
     // The statement returns a row for each input row.
-    return inputRows.map((one) => rowOf.get(one) as Row)
+    return inputRows.map((inputRow) => rowOf.get(inputRow) as Row)
   }
 
   const read = batch(readRows, {

@@ -1,7 +1,7 @@
 import { newCategoryColumns } from '../../generated/columns.ts'
 import { categoryJson } from '../../generated/json.ts'
 import type { OperationHandlers } from '../../generated/operations.ts'
-import { createHandler } from '../framework/creates/create-handler.ts'
+import { creationHandler } from '../framework/creates/creation-handler.ts'
 import { listHandler } from '../framework/reads/list-handler.ts'
 import type { ResponseBuffers } from '../framework/reads/response-buffers.ts'
 import type { Database } from '../framework/postgres/database.ts'
@@ -15,7 +15,7 @@ export function categoryHandlers(database: Database, buffers: ResponseBuffers) {
       json: categoryJson
     }),
 
-    createCategory: createHandler(database, {
+    createCategory: creationHandler(database, {
       operationId: 'createCategory',
       status: 201,
       table: 'categories',

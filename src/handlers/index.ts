@@ -14,7 +14,7 @@ export const api: Api = {
   names: { service: serviceName, apiKeyPrefix, realm },
   openapiFile: new URL('../../openapi.yaml', import.meta.url),
   samplesFile: new URL('../../generated/samples.json', import.meta.url),
-  manualRoot: new URL('../../', import.meta.url),
+  guideRoot: new URL('../../', import.meta.url),
   handlers: operationHandlers,
   migrationsFolder: new URL('../../migrations/', import.meta.url)
 }

@@ -1,7 +1,7 @@
 import { newMessageColumns } from '../../generated/columns.ts'
 import { messageJson } from '../../generated/json.ts'
 import type { OperationHandlers } from '../../generated/operations.ts'
-import { createHandler } from '../framework/creates/create-handler.ts'
+import { creationHandler } from '../framework/creates/creation-handler.ts'
 import type { Database } from '../framework/postgres/database.ts'
 import { measuredGauge } from '../framework/postgres/measured-gauge.ts'
 import { sql } from '../framework/postgres/sql.ts'
@@ -31,7 +31,7 @@ export function messageHandlers(database: Database) {
   })
 
   return {
-    createMessage: createHandler(database, {
+    createMessage: creationHandler(database, {
       operationId: 'createMessage',
       status: 202,
       table: 'messages',

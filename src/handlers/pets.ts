@@ -2,7 +2,7 @@ import { newPetColumns } from '../../generated/columns.ts'
 import { petJson } from '../../generated/json.ts'
 import type { OperationHandlers } from '../../generated/operations.ts'
 import { listPetsPage } from '../../generated/pages.ts'
-import { createHandler } from '../framework/creates/create-handler.ts'
+import { creationHandler } from '../framework/creates/creation-handler.ts'
 import { HttpError, notFound } from '../framework/errors.ts'
 import { pageHandler } from '../framework/reads/page-handler.ts'
 import type { ResponseBuffers } from '../framework/reads/response-buffers.ts'
@@ -68,7 +68,7 @@ export function petHandlers(database: Database, buffers: ResponseBuffers) {
         ? listAllPets(request, reply)
         : listPetsByStatus(request, reply, { status: request.query.status }),
 
-    createPet: createHandler(database, {
+    createPet: creationHandler(database, {
       operationId: 'createPet',
       status: 201,
       table: 'pets',

@@ -77,7 +77,7 @@ t.test('pages have each pet of a filter once, ordered by id', async () => {
 })
 
 t.test('pages count as buffered responses', async (t) => {
-  const held = t.capture(ResponseBuffers.prototype, 'hold')
+  const held = t.capture(ResponseBuffers.prototype, 'track')
   await get(service, 'pets')
   t.match(held(), [{ args: [Buffer.from('[]')] }])
 })

@@ -64,13 +64,13 @@ export function groupedInsert<Schema>(
   statements: InsertStatements
 ): (row: InsertRow) => Promise<RowOutcome<Schema>> {
   const { timeoutMs: maxWaitMs } = database
-  const inserts = (use: 'writes' | 'singleRows') => (rows: InsertRow[]) =>
-    insertRows<Schema>(database, use, statements, rows)
+  const inserts = (purpose: 'writes' | 'singleRows') => (rows: InsertRow[]) =>
+    insertRows<Schema>(database, purpose, statements, rows)
   const insertInGroup = batch(inserts('writes'), {
     maxSize: maxGroupSize,
     maxWaitMs
   })
-  const insertAlone = database.forSingleRows(inserts('singleRows'))
+  const insertAlone = database.batchOfSingleRows(inserts('singleRows'))
 
   return async function insertRow(row) {
     const deadline = performance.now() + maxWaitMs
@@ -94,7 +94,7 @@ export function groupedInsert<Schema>(
         case 'invalid':
         case 'failed':
           if (!row.hasIdempotencyKey || rejection !== undefined)
-            return outcomeOf(rejection ?? attempt)
+            return invalidOrThrow(rejection ?? attempt)
           rejection = attempt
           break
         default:
@@ -107,7 +107,7 @@ export function groupedInsert<Schema>(
 }
 
 /** @throws the error of a row that failed */
-function outcomeOf(rejection: Rejection): { outcome: 'invalid' } {
+function invalidOrThrow(rejection: Rejection): { outcome: 'invalid' } {
   if (rejection.outcome === 'failed') throw rejection.error
   return rejection
 }
@@ -115,7 +115,7 @@ function outcomeOf(rejection: Rejection): { outcome: 'invalid' } {
 /** Runs the statement that inserts the rows. */
 async function insertRows<Schema>(
   database: Database,
-  use: 'writes' | 'singleRows',
+  purpose: 'writes' | 'singleRows',
   { plain, idempotent }: InsertStatements,
   rows: InsertRow[]
 ): Promise<Attempt<Schema>[]> {
@@ -125,11 +125,11 @@ async function insertRows<Schema>(
   const values = [stringify(rows.map((row) => row.values))]
 
   try {
-    return await database.run<RowOutcome<Schema>>(use, statement, values)
+    return await database.run<RowOutcome<Schema>>(purpose, statement, values)
   } catch (error) {
     if (!mayBeFaultOfRow(error)) throw error
     return rows.map(() =>
-      use === 'writes' ? { outcome: 'group_failed' } : attemptAfter(error)
+      purpose === 'writes' ? { outcome: 'group_failed' } : attemptAfter(error)
     )
   }
 }

@@ -19,7 +19,7 @@ export const unknownRoutes = fp<{ apiDocument: ApiDocument }>(
       // @fastify/cors routes OPTIONS of every path.
       const allow = app.supportedMethods
         .filter(
-          (one) => one !== 'OPTIONS' && app.findRoute({ method: one, url })
+          (name) => name !== 'OPTIONS' && app.findRoute({ method: name, url })
         )
         .join(', ')
       if (allow === '') return done(nothingHere)

@@ -93,7 +93,7 @@ export const bearerAuthentication = fp<Options>(
             // A key with null may do everything.
             const isAllowed =
               scopes === null ||
-              neededScopes.every((one) => scopes.includes(one))
+              neededScopes.every((needed) => scopes.includes(needed))
             const limitError = countRequest(id, reply)
             return done(limitError ?? (isAllowed ? undefined : forbidden))
           }

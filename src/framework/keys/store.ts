@@ -213,13 +213,13 @@ export class ApiKeyStore {
       for (const ids of rows) this.#log.info(ids, message)
       return rows.length > 0
     } catch (cause) {
-      throw errorOf(cause)
+      throw explained(cause)
     }
   }
 }
 
 /** Says what the operator can do about a failed change. */
-function errorOf(cause: unknown): unknown {
+function explained(cause: unknown): unknown {
   if (cause instanceof OutcomeUnknown) {
     return new Error(
       'The change may have been made: see keys list. ' +

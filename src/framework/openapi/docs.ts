@@ -5,7 +5,7 @@ import type { onRequestHookHandler } from 'fastify'
 import fp from 'fastify-plugin'
 import type { OpenAPIV3 } from 'openapi-types'
 import { type ApiDocument, operationsOf } from './document.ts'
-import { manualFiles } from './manual.ts'
+import { guideFiles } from './guide.ts'
 
 /**
  * The Content-Security-Policy of the pages. It allows scripts, styles, images
@@ -21,18 +21,18 @@ interface Options {
   apiDocument: ApiDocument
   /** The code samples of the operations; undefined if the API has none. */
   samplesFile: URL | undefined
-  /** The folder of the manual's sources; undefined if the API has none. */
-  manualRoot: URL | undefined
+  /** The folder of the guide's sources; undefined if the API has none. */
+  guideRoot: URL | undefined
   environment: string
 }
 
 /**
- * Serves Swagger UI at /docs/, and the manual beside it, such as /docs/guide.
+ * Serves Swagger UI at /docs/, and the guide beside it, at /docs/guide.
  * Serves the OpenAPI document byte for byte at /openapi.yaml, and as JSON at
  * /openapi.json.
  */
 export const docsPage = fp<Options>(
-  async (app, { apiDocument, samplesFile, manualRoot, environment }) => {
+  async (app, { apiDocument, samplesFile, guideRoot, environment }) => {
     const { yaml, json, document } = apiDocument
     const serve = (url: string, type: string, content: string | Buffer) =>
       app.get(url, (_request, reply) =>
@@ -51,8 +51,8 @@ export const docsPage = fp<Options>(
     serve(`/docs/static/${preset}`, 'text/javascript', readFile('page.js'))
     const { title: unescaped } = document.info
     const title = unescaped.replaceAll('&', '&amp;').replaceAll('<', '&lt;')
-    const manual = manualRoot ? manualFiles(manualRoot, title) : []
-    for (const { path, type, text } of manual) serve(path, type, text)
+    const guide = guideRoot ? guideFiles(guideRoot, title) : []
+    for (const { path, type, text } of guide) serve(path, type, text)
 
     const pageDocument = documentOfPage(apiDocument, samplesFile)
     await app.register(swagger, { mode: 'static', specification: { document } })

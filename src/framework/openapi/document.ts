@@ -115,7 +115,7 @@ function parseYaml(text: string, file: URL | string): unknown {
 function withNullable(_key: string, value: unknown): unknown {
   const { type } = (value ?? {}) as { type?: unknown }
   if (!Array.isArray(type) || !type.includes('null')) return value
-  const single: unknown = type.find((one) => one !== 'null')
+  const single: unknown = type.find((name) => name !== 'null')
   return { ...(value as object), type: single, nullable: true }
 }
 

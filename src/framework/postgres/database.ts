@@ -84,10 +84,10 @@ export interface Statement extends Query {
  * - `writes`: commits, so its outcome may be unknown. It has `writeSettings`.
  * - `singleRows`: like `writes`, for one row, whose lock it may wait for.
  */
-export type Use = 'internal' | 'reads' | 'writes' | 'singleRows'
+export type Purpose = 'internal' | 'reads' | 'writes' | 'singleRows'
 
-/** How the statements of a use run. */
-interface UseState {
+/** How the statements of a purpose run. */
+interface PurposeState {
   pool: Pool
   /** Whether they can be sent again if their outcome is not known. */
   isRepeatable: boolean
@@ -110,7 +110,7 @@ export class Database {
   readonly statements = new Map<string, string>()
 
   readonly #pools: { shared: Pool; singleRows: Pool }
-  readonly #uses: Record<Use, UseState>
+  readonly #purposes: Record<Purpose, PurposeState>
   readonly #terminateAbandoned: Statement
 
   /**
@@ -148,7 +148,11 @@ export class Database {
     }
 
     const { shared, singleRows } = this.#pools
-    const use = (name: Use, pool: Pool, isRepeatable: boolean): UseState => ({
+    const purpose = (
+      name: Purpose,
+      pool: Pool,
+      isRepeatable: boolean
+    ): PurposeState => ({
       pool,
       isRepeatable,
       logOutage: onceAMinute((cause: unknown, hint: string) =>
@@ -158,13 +162,14 @@ export class Database {
         )
       )
     })
-    this.#uses = {
-      internal: use('internal', shared, true),
-      reads: use('reads', shared, true),
-      writes: use('writes', shared, false),
-      singleRows: use('singleRows', singleRows, false)
+    this.#purposes = {
+      internal: purpose('internal', shared, true),
+      reads: purpose('reads', shared, true),
+      writes: purpose('writes', shared, false),
+      singleRows: purpose('singleRows', singleRows, false)
     }
-    for (const name in this.#uses) metrics.databaseFailure.set({ use: name }, 0)
+    for (const name in this.#purposes)
+      metrics.databaseFailure.set({ purpose: name }, 0)
     this.#addGauges()
   }
 
@@ -200,7 +205,7 @@ export class Database {
    */
   prepareSingleRow<Row extends QueryResultRow>(name: string, text: string) {
     const statement = this.prepare(name, text)
-    return this.forSingleRows(async ([values]: unknown[][]) => [
+    return this.batchOfSingleRows(async ([values]: unknown[][]) => [
       await this.run<Row>('singleRows', statement, values)
     ])
   }
@@ -209,7 +214,7 @@ export class Database {
    * Makes the batch of a statement of a single row: of one item, and with two
    * runs at the same time.
    */
-  forSingleRows<Item, Result>(run: (items: Item[]) => Promise<Result[]>) {
+  batchOfSingleRows<Item, Result>(run: (items: Item[]) => Promise<Result[]>) {
     return batch(run, {
       maxSize: 1,
       maxRuns: maxSingleRowRuns,
@@ -228,11 +233,11 @@ export class Database {
    *   sent, if it would occur again
    */
   async run<Row extends QueryResultRow>(
-    use: Use,
+    purpose: Purpose,
     query: Query,
     values: unknown[] = []
   ): Promise<Row[]> {
-    const { pool, isRepeatable } = this.#uses[use]
+    const { pool, isRepeatable } = this.#purposes[purpose]
     const { name = 'unnamed' } = query
 
     try {
@@ -255,7 +260,7 @@ export class Database {
 
       return rows
     } catch (error) {
-      this.#report(error, use)
+      this.#report(error, purpose)
       throw error
     }
   }
@@ -272,7 +277,7 @@ export class Database {
   }
 
   /** Counts a failure, and logs an outage once a minute. */
-  #report(failure: unknown, use: Use): void {
+  #report(failure: unknown, purpose: Purpose): void {
     // It was not sent.
     if (failure instanceof Overloaded) return
     if (failure instanceof Unavailable || failure instanceof OutcomeUnknown) {
@@ -282,8 +287,8 @@ export class Database {
         kind === 'schema' ? ': migrations or grants may be missing' : ''
       // A conflict is the fault of other statements.
       if (kind === 'conflict') return
-      this.metrics.databaseFailure.setToCurrentTime({ use })
-      this.#uses[use].logOutage(failure.cause, hint)
+      this.metrics.databaseFailure.setToCurrentTime({ purpose })
+      this.#purposes[purpose].logOutage(failure.cause, hint)
       return
     }
 

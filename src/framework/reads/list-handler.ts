@@ -133,7 +133,7 @@ export function listHandler<Item>(
     const encoded = await body.negotiate(request.headers, reply)
     if (encoded === undefined) return reply.code(304).send()
 
-    buffers.hold(encoded, reply.raw)
+    buffers.track(encoded, reply.raw)
     return sendJson<200, Item[]>(reply, 200, encoded as RawJson<Item[]>)
   }
 }

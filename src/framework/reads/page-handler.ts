@@ -155,7 +155,7 @@ export function pageHandler<
   ) => {
     const { after, limit: size } = query
     const { items, next } = await read({ ...filters, after, size })
-    buffers.hold(items, reply.raw)
+    buffers.track(items, reply.raw)
     if (next !== null) reply.header('link', linkTo(next, query))
 
     return sendJson(reply, 200, items)

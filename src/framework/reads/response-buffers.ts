@@ -35,7 +35,7 @@ export class ResponseBuffers {
    * Counts a body until the response closes, or its connection. A body that is
    * text is too short to count, and the response to a HEAD does not send it.
    */
-  hold(body: Buffer | string, response: ServerResponse): void {
+  track(body: Buffer | string, response: ServerResponse): void {
     const { method, socket } = response.req
     if (typeof body === 'string' || method === 'HEAD') return
     // After the client has left, no event could end the count.

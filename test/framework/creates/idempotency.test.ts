@@ -1,5 +1,5 @@
 import t from 'tap'
-import { idempotencyHashesOf } from '../../../src/framework/creates/create-handler.ts'
+import { idempotencyHashesOf } from '../../../src/framework/creates/creation-handler.ts'
 import { createDatabase, query } from '../../support/database.ts'
 import { startNotes, storedNames } from '../../support/notes.ts'
 import { startProxy } from '../../support/proxy.ts'

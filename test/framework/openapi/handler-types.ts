@@ -1,6 +1,6 @@
 // The compiler is the test, in `npm run check`. It accepts `accepted`, like the
 // handlers of the notes, and rejects the line after each `@ts-expect-error`.
-import { createHandler } from '../../../src/framework/creates/create-handler.ts'
+import { creationHandler } from '../../../src/framework/creates/creation-handler.ts'
 import { listHandler } from '../../../src/framework/reads/list-handler.ts'
 import { pageHandler } from '../../../src/framework/reads/page-handler.ts'
 import type { ResponseBuffers } from '../../../src/framework/reads/response-buffers.ts'
@@ -140,16 +140,21 @@ const { status, bodyColumns, json } = {
 /** Each insert has one fault. */
 export const insertsOfNotes: OperationHandlers['createNote'][] = [
   // @ts-expect-error an undocumented status
-  createHandler(database, { ...inserted, status: 202, bodyColumns, json }),
+  creationHandler(database, { ...inserted, status: 202, bodyColumns, json }),
 
   // @ts-expect-error the JSON of another schema
-  createHandler(database, { ...inserted, status, bodyColumns, json: tagJson }),
+  creationHandler(database, {
+    ...inserted,
+    status,
+    bodyColumns,
+    json: tagJson
+  }),
 
   // @ts-expect-error an SQL expression that is not from the generator
-  createHandler(database, { ...inserted, status, bodyColumns, json: `'{}'` }),
+  creationHandler(database, { ...inserted, status, bodyColumns, json: `'{}'` }),
 
   // @ts-expect-error the columns of another body
-  createHandler(database, {
+  creationHandler(database, {
     ...inserted,
     status,
     bodyColumns: newRemarkColumns,

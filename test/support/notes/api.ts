@@ -1,7 +1,7 @@
 // The API of the framework's tests. A change of the API of this repository must
 // not change them.
 import type { Api } from '../../../src/framework/api.ts'
-import { createHandler } from '../../../src/framework/creates/create-handler.ts'
+import { creationHandler } from '../../../src/framework/creates/creation-handler.ts'
 import { badRequest, notFound } from '../../../src/framework/errors.ts'
 import { listHandler } from '../../../src/framework/reads/list-handler.ts'
 import { pageHandler } from '../../../src/framework/reads/page-handler.ts'
@@ -66,7 +66,7 @@ function noteHandlers(database: Database, buffers: ResponseBuffers) {
       json: noteJson
     }),
 
-    createNote: createHandler(database, {
+    createNote: creationHandler(database, {
       operationId: 'createNote',
       status: 201,
       table: 'notes',
@@ -114,7 +114,7 @@ function remarkHandlers(database: Database, buffers: ResponseBuffers) {
       json: remarkJson
     }),
 
-    createRemark: createHandler(database, {
+    createRemark: creationHandler(database, {
       operationId: 'createRemark',
       status: 202,
       table: 'remarks',
@@ -167,7 +167,7 @@ function replyHandlers(database: Database, buffers: ResponseBuffers) {
       })
     },
 
-    createReply: createHandler(database, {
+    createReply: creationHandler(database, {
       operationId: 'createReply',
       status: 201,
       table: 'replies',

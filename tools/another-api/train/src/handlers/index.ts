@@ -6,7 +6,7 @@ import type { Api } from '../framework/api.ts'
 export const api: Api = {
   names: { service: serviceName, apiKeyPrefix, realm },
   openapiFile: new URL('../../openapi.yaml', import.meta.url),
-  manualRoot: new URL('../../', import.meta.url),
+  guideRoot: new URL('../../', import.meta.url),
   handlers: () => stubs,
   migrationsFolder: new URL('../../migrations/', import.meta.url)
 }

@@ -25,7 +25,7 @@ const maxUnfinished = 2500
  * @returns a handler that rejects with the errors of `Database.run`, with
  *   Overloaded if too many requests wait, and with HttpError
  */
-export function createHandler<Body extends object, Params, Status, Schema>(
+export function creationHandler<Body extends object, Params, Status, Schema>(
   database: Database,
   definition: CreateDefinition<Body, Params, Status, Schema>
 ) {

@@ -1,4 +1,4 @@
-// The manual beside the docs page: the guide for API clients, the changelog.
+// The pages beside the docs page: the guide for API clients, and the changelog.
 import { readFileSync } from 'node:fs'
 import { Marked } from 'marked'
 import { getHeadingList, gfmHeadingId } from 'marked-gfm-heading-id'
@@ -6,8 +6,8 @@ import { getHeadingList, gfmHeadingId } from 'marked-gfm-heading-id'
 /** The page of which the guide is made. */
 export const guideSource = 'docs/clients.md'
 
-/** A file of the manual, at a path of this server. */
-interface ManualFile {
+/** A page, or a file that it links to, at a path of this server. */
+interface GuideFile {
   path: string
   type: string
   text: string
@@ -17,14 +17,14 @@ interface ManualFile {
 const { parse } = new Marked(gfmHeadingId())
 
 /**
- * Renders the manual: the guide, also as Markdown, the programs that the guide
- * links to, and the changelog.
+ * Renders the guide, also as Markdown, with the programs that it links to, and
+ * the changelog.
  *
  * @param root the folder of docs/clients.md and CHANGELOG.md
  * @param api the title of the API, as HTML
  * @throws Error if a file is missing
  */
-export function manualFiles(root: URL, api: string): ManualFile[] {
+export function guideFiles(root: URL, api: string): GuideFile[] {
   const read = (name: string) => readFileSync(new URL(name, root), 'utf8')
   const guide = read(guideSource)
   const changelog = read('CHANGELOG.md').replaceAll(
