@@ -123,3 +123,25 @@ t.test('a schema without SQL is named with the reason', (t) => {
   )
   t.end()
 })
+
+t.test('only referenced schemas of messages have a row', (t) => {
+  const api = apiOf({ count: { type: 'integer', default: 1 } })
+  const content = { 'application/json': { schema: { type: 'string' } } }
+  const get = { operationId: 'getText', responses: { 200: { content } } }
+  const head = { operationId: 'headText', responses: { 200: {} } }
+  const put = { operationId: 'putText' }
+  Object.assign(api.document.paths, { '/text': { get, head, put } })
+  t.equal(rowJsonFile(api).match(/export const/g)?.length, 1)
+  t.match(bodyColumnsFile(api), `type: 'integer', default: 1 }`)
+
+  for (const Thing of [{}, { properties: { x: {} }, oneOf: [] }]) {
+    Object.assign(api.document.components.schemas, { Thing })
+    t.match(bodyColumnsFile(api), 'it is not an object with properties')
+  }
+
+  const lost = { operationId: 'lost', requestBody: { $ref: '#/none/X' } }
+  Object.assign(api.document.paths, { '/lost': { post: lost } })
+  const says = /nothing is at the reference #\/none\/X/
+  t.throws(() => rowJsonFile(api), says)
+  t.end()
+})

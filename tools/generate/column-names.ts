@@ -4,7 +4,7 @@
  * Columns that src/framework/creates/insert-statement.ts adds to those of a
  * body. A body that has one of these would make it ambiguous.
  */
-export const columnsOfCreates = [
+const columnsOfCreates = [
   'body_hash',
   'early_outcome',
   'id',

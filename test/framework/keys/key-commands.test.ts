@@ -177,3 +177,11 @@ t.test('no key is created if the shell has closed stdout', async (t) => {
   t.intercept(process.stdout, 'fd', { value: openSync('/dev/null', 'w') })
   await t.resolves(call('create --name x'))
 })
+
+t.test('a misspelt command is reported in one line', async (t) => {
+  const written: string[] = []
+  const program = keyCommands(() => Promise.resolve(), []).exitOverride()
+  program.configureOutput({ writeErr: (text) => void written.push(text) })
+  await t.rejects(program.parseAsync(['creat'], { from: 'user' }))
+  t.same(written, ["error: unknown command 'creat' (Did you mean create?)\n"])
+})
