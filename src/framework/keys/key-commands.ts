@@ -1,4 +1,4 @@
-import { fstatSync, readSync, statSync, writeFileSync } from 'node:fs'
+import { fstatSync, readSync, statSync } from 'node:fs'
 import { Command, InvalidArgumentError, Option } from 'commander'
 import type { ApiKeyStore, PrintedRow } from './store.ts'
 
@@ -15,7 +15,7 @@ type Run = (
 export function keyCommands(run: Run, knownScopes: string[]): Command {
   const program = new Command('keys')
     .description('Manages the API keys of the configured database.')
-    .configureOutput({ outputError, writeOut })
+    .configureOutput({ outputError })
 
   addCreate(program, run, knownScopes)
   addChanges(program, run)
@@ -27,9 +27,6 @@ export function keyCommands(run: Run, knownScopes: string[]): Command {
 /** Prints an error in one line, including a suggestion. */
 const outputError = (text: string, write: (text: string) => void) =>
   write(text.replace('\n(', ' ('))
-
-/** Prints help, or throws: commander exits with 0 before `write` could fail. */
-const writeOut = (text: string) => writeFileSync(process.stdout.fd, text)
 
 function addCreate(program: Command, run: Run, knownScopes: string[]): void {
   interface Options {

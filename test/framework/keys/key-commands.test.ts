@@ -181,7 +181,11 @@ t.test('no key is created if the shell has closed stdout', async (t) => {
 t.test('a misspelt command is reported in one line', async (t) => {
   const written: string[] = []
   const program = keyCommands(() => Promise.resolve(), []).exitOverride()
-  program.configureOutput({ writeErr: (text) => void written.push(text) })
+  program.configureOutput({
+    writeErr(text) {
+      written.push(text)
+    }
+  })
   await t.rejects(program.parseAsync(['creat'], { from: 'user' }))
   t.same(written, ["error: unknown command 'creat' (Did you mean create?)\n"])
 })
