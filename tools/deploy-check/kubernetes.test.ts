@@ -121,7 +121,7 @@ t.test('the documented commands install the service', async (t) => {
   await documented('Install')
   await settled(2)
   t.equal(new Set(await ofPods('.spec.nodeName')).size, 2, 'on two nodes')
-  t.equal(await kubectl('get jobs -o name'), 'job.batch/migrate-one')
+  t.equal(await kubectl('get jobs -o name'), 'job.batch/migrate')
   installation.key = await newKey()
   installation.url = await publish(await nodeOfDatabase())
   await eventually(installation.serves, 'the service responds')
