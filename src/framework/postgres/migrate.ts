@@ -31,8 +31,7 @@ const maxAttempts = 60
  * because the rows of a new table follow it in the WAL, and their commits wait.
  *
  * The number of the advisory lock has no meaning, but all versions must have
- * the same. The first commits stored no hashes, and edited files of applied
- * migrations: a database with the function has what the files have today.
+ * the same. The first commits stored no hashes.
  *
  * @param lockTimeoutMs does not limit the wait for another migration, which
  *   ends when that does
@@ -62,8 +61,6 @@ const beginSql = (lockTimeoutMs: number) => sql`
       WHERE attrelid = 'pgmigrations'::regclass AND attname = 'hash'
     ) THEN
       ALTER TABLE pgmigrations ADD COLUMN hash text;
-      UPDATE pgmigrations SET hash = 'older'
-      WHERE to_regprocedure('raise_missing_row(text)') IS NULL;
     END IF;
   END $$
 `
