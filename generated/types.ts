@@ -285,7 +285,7 @@ export interface components {
          *     | 429 | rate_limited | Too many requests with one key, or from one address |
          *     | 431 | headers_too_large* | The URL and the headers are too large |
          *     | 500 | internal_error | A fault of the service |
-         *     | 501 | not_implemented* | Neither the proxy nor the service knows the method |
+         *     | 501 | not_implemented* | The method is unknown, or the operation has no handler yet |
          *     | 503 | unavailable | The service cannot run the request now; it had no effect |
          *     | 503 | outcome_unknown | The request may have had an effect; also if the proxy gets no response |
          *     | 507 | list_too_long | The list is larger than the deployment can send |
@@ -448,8 +448,8 @@ export interface components {
          *     double quotes (draft-ietf-httpapi-idempotency-key-header-07). After a
          *     failure that may pass, send the request again with the same key and
          *     body: for at least 24 hours it creates only once. Only a success uses up
-         *     the value. Another API key, except a rotation of yours, or another
-         *     operation may use the same value for something else.
+         *     the value. It belongs to your API key, also after a rotation, and to one
+         *     operation: others may use the same value for something else.
          */
         IdempotencyKey: string;
         /** @description The `ETag` of your copy, or several, or `*` (RFC 9110, section 13.1.2) */
@@ -592,8 +592,8 @@ export interface operations {
                  *     double quotes (draft-ietf-httpapi-idempotency-key-header-07). After a
                  *     failure that may pass, send the request again with the same key and
                  *     body: for at least 24 hours it creates only once. Only a success uses up
-                 *     the value. Another API key, except a rotation of yours, or another
-                 *     operation may use the same value for something else.
+                 *     the value. It belongs to your API key, also after a rotation, and to one
+                 *     operation: others may use the same value for something else.
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
@@ -639,8 +639,8 @@ export interface operations {
                  *     double quotes (draft-ietf-httpapi-idempotency-key-header-07). After a
                  *     failure that may pass, send the request again with the same key and
                  *     body: for at least 24 hours it creates only once. Only a success uses up
-                 *     the value. Another API key, except a rotation of yours, or another
-                 *     operation may use the same value for something else.
+                 *     the value. It belongs to your API key, also after a rotation, and to one
+                 *     operation: others may use the same value for something else.
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
@@ -723,8 +723,8 @@ export interface operations {
                  *     double quotes (draft-ietf-httpapi-idempotency-key-header-07). After a
                  *     failure that may pass, send the request again with the same key and
                  *     body: for at least 24 hours it creates only once. Only a success uses up
-                 *     the value. Another API key, except a rotation of yours, or another
-                 *     operation may use the same value for something else.
+                 *     the value. It belongs to your API key, also after a rotation, and to one
+                 *     operation: others may use the same value for something else.
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };

@@ -6,9 +6,7 @@ import { apiKeyPattern } from './keys/key.ts'
  */
 const maxWaitingBytes = 2 ** 24
 
-/**
- * Bytes that are written together. After `flushIntervalMs`, it may be fewer.
- */
+/** Bytes that are written together, at the latest after `flushIntervalMs`. */
 const minWriteBytes = 4096
 const flushIntervalMs = 200
 

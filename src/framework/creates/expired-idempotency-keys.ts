@@ -7,7 +7,7 @@ import { sql, writeSettings } from '../postgres/sql.ts'
 /** Milliseconds between two runs. */
 const intervalMs = 5000
 
-/** Of so many runs, one begins with the oldest row again. */
+/** Once an hour, a run begins with the oldest row again. */
 const runsPerHour = 720
 
 /**

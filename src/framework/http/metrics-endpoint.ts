@@ -20,7 +20,7 @@ interface Options {
 }
 
 /**
- * Measures every request. It has no duration if its client disconnects before
+ * Measures the duration of every request, unless its client disconnects before
  * the end of the response. Serves /metrics without authentication, on a port
  * that must not be published, and /livez, for when all connections are in use.
  */

@@ -46,8 +46,8 @@ export function createFastify(
     loggerInstance: log,
     logController: new AccessLog(),
     genReqId: requestId,
-    // The proxy in front tells the address of its client. Fastify would trust
-    // none if it got the number of proxies.
+    // The proxy in front tells the address of its client. With the number of
+    // proxies in place of a function, Fastify would trust none of them.
     trustProxy: (_address, hop) => hop === 0,
     // Node.js limits the whole URL, with the headers.
     routerOptions: { maxParamLength: 65536 },

@@ -57,9 +57,9 @@ export function openPool(url: string, options: pg.PoolConfig): pg.Pool {
 
 /**
  * Settings of a session that change what the statements mean, with the values
- * that they need: in another isolation level, a create does not see the row
- * whose commit it has waited for, and a replica runs no triggers, not even
- * those of foreign keys.
+ * that they need. In another isolation level, a create does not see the row
+ * whose commit it has waited for. With the replication role `replica`, no
+ * triggers run, not even those of foreign keys.
  */
 const neededSettingsSql = sql`
   SELECT name, current_setting(name) AS value, needed
