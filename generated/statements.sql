@@ -133,7 +133,7 @@ stored AS (
   INSERT INTO categories (id, "name", "description")
   SELECT id, "name", "description"
   FROM checked_row
-  -- Not early_outcome IS NULL, for which the planner would expect one row.
+  -- For early_outcome IS NULL, the planner would expect a single row.
   WHERE id IS NOT NULL
   RETURNING
     id,
@@ -204,7 +204,7 @@ stored AS (
   INSERT INTO categories (id, "name", "description")
   SELECT id, "name", "description"
   FROM checked_row
-  -- Not early_outcome IS NULL, for which the planner would expect one row.
+  -- For early_outcome IS NULL, the planner would expect a single row.
   WHERE id IS NOT NULL
   RETURNING
     id,
@@ -278,7 +278,7 @@ stored AS (
   INSERT INTO messages (id, "message")
   SELECT id, "message"
   FROM checked_row
-  -- Not early_outcome IS NULL, for which the planner would expect one row.
+  -- For early_outcome IS NULL, the planner would expect a single row.
   WHERE id IS NOT NULL
   RETURNING
     id,
@@ -349,7 +349,7 @@ stored AS (
   INSERT INTO messages (id, "message")
   SELECT id, "message"
   FROM checked_row
-  -- Not early_outcome IS NULL, for which the planner would expect one row.
+  -- For early_outcome IS NULL, the planner would expect a single row.
   WHERE id IS NOT NULL
   RETURNING
     id,
@@ -593,7 +593,7 @@ stored AS (
   INSERT INTO pets (id, "name", "category_id", "status")
   SELECT id, "name", "category_id", "status"
   FROM checked_row
-  -- Not early_outcome IS NULL, for which the planner would expect one row.
+  -- For early_outcome IS NULL, the planner would expect a single row.
   WHERE id IS NOT NULL
   RETURNING
     id,
@@ -666,7 +666,7 @@ stored AS (
   INSERT INTO pets (id, "name", "category_id", "status")
   SELECT id, "name", "category_id", "status"
   FROM checked_row
-  -- Not early_outcome IS NULL, for which the planner would expect one row.
+  -- For early_outcome IS NULL, the planner would expect a single row.
   WHERE id IS NOT NULL
   RETURNING
     id,

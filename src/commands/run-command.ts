@@ -14,7 +14,7 @@ type Printed = string | object[]
 /** Ends the process: what cannot be shown may be a new API key. */
 const failWithoutOutput = ({ message }: Error) =>
   exitOnError(api.names.service)(
-    new Error(`the command had its effect, but its output is lost: ${message}`)
+    new Error(`the command has run, but its output is lost: ${message}`)
   )
 
 /**

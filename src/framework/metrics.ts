@@ -1,5 +1,5 @@
 // The metrics of the framework. Other files add gauges that read their own
-// values. `npm run generate` writes docs/metrics.md.
+// values. docs/metrics.md has a row for each.
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 
 declare module 'fastify' {

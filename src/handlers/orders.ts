@@ -25,7 +25,8 @@ const deleteOpenOrderSql = sql`
 
 // This read writes a message to the WAL, so that its commit waits for the
 // synchronous standby. Otherwise, a client could get 404 for an order that has
-// just been deleted, and after a failover the order would be there again.
+// just been deleted, and after a failover the order would be there again. The
+// price: lists are read again after it, as after any commit.
 const orderStateSql = sql`
   SELECT
     (

@@ -75,7 +75,7 @@ t.test('a command whose output is lost fails', async (t) => {
   t.match(await call(t, [...toFullDisk, ...create], { env }), {
     code: 1,
     output:
-      /^notes: the command had its effect, but its output is lost: ENOSPC: /
+      /^notes: the command has run, but its output is lost: ENOSPC: /
   })
 })
 

@@ -17,5 +17,5 @@ export function undocumentedMetrics(page: string): string[] {
   return metrics.registry
     .getMetricsAsArray()
     .map(({ name }) => name)
-    .filter((name) => !page.includes(`\n| \`${name}`))
+    .filter((name) => !new RegExp(`^\\| \`${name}[{\`]`, 'm').test(page))
 }

@@ -15,7 +15,10 @@ import {
   insertSql
 } from './insert-statement.ts'
 
-/** Creates of an operation that may be unfinished. Each holds up to 64 KiB. */
+/**
+ * How many creates of an operation may be unfinished at the same time. Each
+ * holds a body of up to 64 KiB.
+ */
 const maxUnfinished = 2500
 
 /**

@@ -15,7 +15,10 @@ const longestPauseMs = 400
 /** The SQLSTATE after a lock_timeout. */
 const lockNotAvailable = '55P03'
 
-/** For rows without Idempotency-Keys, and for groups in which one has a key. */
+/**
+ * `plain` is for groups without Idempotency-Keys, `idempotent` for those in
+ * which at least one row has one.
+ */
 type InsertStatements = Record<'plain' | 'idempotent', Statement>
 
 /** An input row. */

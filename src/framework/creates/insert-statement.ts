@@ -180,7 +180,7 @@ export function insertSql<Body, Params, Status, Schema>(
       INSERT INTO ${table} (${names})
       SELECT ${names}
       FROM checked_row
-      -- Not early_outcome IS NULL, for which the planner would expect one row.
+      -- For early_outcome IS NULL, the planner would expect a single row.
       WHERE id IS NOT NULL
       RETURNING
         id,

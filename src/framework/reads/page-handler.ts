@@ -15,7 +15,7 @@ const maxPages = 10
 interface PageDefinition<Filter extends string, Item> extends DocumentedPage {
   statementName: string
   /** The SQL types of the other columns of `input`, by name. */
-  filterTypes: Record<Filter, string>
+  filterTypes: Record<Filter, string> & { after?: never; size?: never }
   /**
    * A SELECT of the rows after `input.after`, with the columns of the schema,
    * and without ORDER BY and LIMIT.
