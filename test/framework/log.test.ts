@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, openSync, readFileSync } from 'node:fs'
+import path from 'node:path'
 import t, { type Test } from 'tap'
 import { shownPartOf } from '../../src/framework/keys/key.ts'
 import { createLogger } from '../../src/framework/log.ts'
@@ -21,7 +22,7 @@ import {
   apiKeyPrefix
 } from '../support/notes.ts'
 import { freePort } from '../support/postgres.ts'
-import { script, serve } from '../support/process.ts'
+import { run, script } from '../support/process.ts'
 import { get } from '../support/requests.ts'
 import { until } from '../support/until.ts'
 import {
@@ -80,13 +81,14 @@ t.test(
   'a service whose stdout and stderr are full starts, serves and stops',
   async (t) => {
     const port = await freePort()
-    const file = openSync('/dev/full', 'a')
-    t.teardown(() => closeSync(file))
-    const folder = temporaryFolder(t)
-    copyData(folder)
+    const cwd = temporaryFolder(t)
+    copyData(path.join(cwd, '.data'))
+    const toFullDisk = ['sh', '-c', 'exec "$@" >/dev/full 2>&1', 'sh']
     // Without a DATABASE_URL it prints the docs and a key, too.
-    const env = { PORT: String(port), DATA_DIR: folder }
-    const { stop } = serve(t, env, folder, file)
+    const { stop } = run(t, [...toFullDisk, ...script('src/main.ts')], {
+      cwd,
+      env: { PORT: String(port) }
+    })
     const responds = async () =>
       (await status(`http://127.0.0.1:${port}/nothing`)) === 404
     await until(() => responds().catch(() => false), 'the service responds')
@@ -104,8 +106,8 @@ t.beforeEach(() => {
 })
 
 t.test('each request is one line, without its query', async (t) => {
-  for (const path of ['/livez', '/docs', '/nothing'])
-    await service.app.inject(path)
+  for (const url of ['/livez', '/docs', '/nothing'])
+    await service.app.inject(url)
   await get(service, 'notes?token=secret')
 
   t.equal(lines.length, 1, 'only requests to the API are logged')
@@ -178,8 +180,8 @@ const requestsWith = (key: string) => [
   listRequest({ Authorization: 'Bearer x', 'X-Forwarded-For': '$KEY' }),
   request('GET /v1/notes#secret'),
   request('GET http://user:$KEY@test/v1/notes'),
-  request('GET /v1/notes/$KEY/replies'),
-  request(`GET /v1/notes/${key.toUpperCase()}/replies`),
+  request('GET /v1/notes/$KEY'),
+  request(`GET /v1/notes/${key.toUpperCase()}`),
   request('GET /$KEY/%zz'),
   createRequest(`{"name":"x","${key}":1}`),
   '$KEY\r\n\r\n'

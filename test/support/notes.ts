@@ -29,8 +29,8 @@ export const startNotes = (t: Test, options: ServiceOptions = {}) =>
 export const notesEnvironment = { TEST_API: 'notes' }
 
 /** Like serve, with the API of the notes. */
-export const serveNotes: typeof processes.serve = (t, env, ...rest) =>
-  processes.serve(t, { ...env, ...notesEnvironment }, ...rest)
+export const serveNotes: typeof processes.serve = (t, env, cwd) =>
+  processes.serve(t, { ...env, ...notesEnvironment }, cwd)
 
 /** Creates a note in a process. */
 export const postNote = (url: string, key: string, name: string) =>
@@ -50,7 +50,7 @@ export const breakNotes = (url: string) =>
     url,
     `ALTER TABLE notes RENAME TO lost;
      CREATE VIEW notes AS
-     SELECT (1 / 0)::bigint AS id, name, description, size, due_at
+     SELECT (1 / 0)::bigint AS id, name, description, due_at
      FROM lost`
   )
 

@@ -9,11 +9,9 @@ const root = path.resolve(import.meta.dirname, '../..')
 /** A process that `run` has started. */
 export type Running = ReturnType<typeof run>
 
-/** `file` receives stdout and stderr. */
 interface Options {
   cwd?: string
   env?: NodeJS.ProcessEnv
-  file?: number | undefined
 }
 
 /** The variables of this process whose names match. */
@@ -52,20 +50,18 @@ function environment(
 export function run(
   t: Test,
   command: string[],
-  { cwd = root, env = {}, file }: Options = {}
+  { cwd = root, env = {} }: Options = {}
 ) {
   const [program = '', ...args] = command
-  const stdio = file ?? 'pipe'
   const child = spawn(program, args, {
     cwd,
     env: environment(command, env),
-    detached: true,
-    stdio: ['pipe', stdio, stdio]
+    detached: true
   })
   let output = ''
   let stdout = ''
   for (const stream of [child.stdout, child.stderr])
-    stream?.on('data', (chunk: Buffer) => {
+    stream.on('data', (chunk: Buffer) => {
       output += chunk.toString()
       if (stream === child.stdout) stdout += chunk.toString()
     })
@@ -134,13 +130,11 @@ export const script = (file: string): string[] => [
 export function serve(
   t: Test,
   env: Record<string, string>,
-  cwd = t.testdir(),
-  file?: number
+  cwd = t.testdir()
 ): Running {
   return run(t, script('src/main.ts'), {
     cwd,
-    env: { PORT: '0', MAX_REQUESTS_PER_MINUTE: '0', ...env },
-    file
+    env: { PORT: '0', MAX_REQUESTS_PER_MINUTE: '0', ...env }
   })
 }
 

@@ -1,4 +1,3 @@
-// What list-handler.test.ts cannot make happen.
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import t from 'tap'

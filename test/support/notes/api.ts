@@ -4,7 +4,6 @@ import type { Api } from '../../../src/framework/api.ts'
 import { creationHandler } from '../../../src/framework/creates/creation-handler.ts'
 import { badRequest, notFound } from '../../../src/framework/errors.ts'
 import { listHandler } from '../../../src/framework/reads/list-handler.ts'
-import { pageHandler } from '../../../src/framework/reads/page-handler.ts'
 import type { ResponseBuffers } from '../../../src/framework/reads/response-buffers.ts'
 import { sendJson } from '../../../src/framework/openapi/handler.ts'
 import type { Database } from '../../../src/framework/postgres/database.ts'
@@ -17,7 +16,6 @@ import {
 } from './generated/columns.ts'
 import { noteJson, remarkJson, replyJson } from './generated/json.ts'
 import type { OperationHandlers } from './generated/operations.ts'
-import { listRemarksPage, listRepliesPage } from './generated/pages.ts'
 import { stubs } from './generated/stubs.ts'
 
 /** Processes with TEST_API=notes serve it: see ../typescript.js. */
@@ -32,8 +30,8 @@ function handlers(database: Database, buffers: ResponseBuffers) {
   return {
     ...stubs,
     ...noteHandlers(database, buffers),
-    ...remarkHandlers(database, buffers),
-    ...replyHandlers(database, buffers)
+    ...remarkHandlers(database),
+    ...replyHandlers(database)
   }
 }
 
@@ -92,28 +90,14 @@ function noteHandlers(database: Database, buffers: ResponseBuffers) {
   } satisfies Partial<OperationHandlers>
 }
 
-const pagesOfRemarks = sql`
-  SELECT *
-  FROM remarks
-  WHERE id > input.after
-`
-
 const notePrecheck = sql`
   CASE WHEN (SELECT id FROM notes WHERE id = note_id LIMIT 1) IS NULL THEN
     'invalid'
   END
 `
 
-function remarkHandlers(database: Database, buffers: ResponseBuffers) {
+function remarkHandlers(database: Database) {
   return {
-    listRemarks: pageHandler(database, buffers, {
-      ...listRemarksPage,
-      statementName: 'listRemarks',
-      filterTypes: {},
-      select: pagesOfRemarks,
-      json: remarkJson
-    }),
-
     createRemark: creationHandler(database, {
       operationId: 'createRemark',
       status: 202,
@@ -132,41 +116,8 @@ function remarkHandlers(database: Database, buffers: ResponseBuffers) {
   } satisfies Partial<OperationHandlers>
 }
 
-const pagesOfReplies = sql`
-  SELECT *
-  FROM replies
-  WHERE replies.note_id = input.note_id
-    AND replies.owner = input.owner
-    AND replies.pinned IS NOT DISTINCT FROM input.pinned
-    AND coalesce(replies.text = input.text, true)
-    AND id > input.after
-`
-
-function replyHandlers(database: Database, buffers: ResponseBuffers) {
-  const pages = pageHandler(database, buffers, {
-    ...listRepliesPage,
-    statementName: 'listReplies',
-    filterTypes: {
-      note_id: 'bigint',
-      owner: 'bigint',
-      pinned: 'boolean',
-      text: 'text'
-    },
-    select: pagesOfReplies,
-    json: replyJson
-  })
-
+function replyHandlers(database: Database) {
   return {
-    listReplies: (request, reply) => {
-      const { params, query, apiKeyCheck } = request
-      return pages(request, reply, {
-        note_id: params.noteId,
-        owner: apiKeyCheck?.firstId,
-        pinned: query.pinned,
-        text: query.text
-      })
-    },
-
     createReply: creationHandler(database, {
       operationId: 'createReply',
       status: 201,

@@ -9,7 +9,6 @@ type Schemas = components['schemas']
 export const newNoteColumns: BodyColumn<Schemas['NewNote']>[] = [
   { property: 'name', column: '"name"', type: 'text' },
   { property: 'description', column: '"description"', type: 'text' },
-  { property: 'size', column: '"size"', type: 'bigint' },
   { property: 'dueAt', column: '"due_at"', type: 'timestamptz' }
 ]
 

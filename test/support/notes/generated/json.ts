@@ -10,7 +10,6 @@ export const noteJson = new RowJson<Schemas['Note']>(
   `'{"id":' || coalesce("id"::text, raise_missing_property('Note.id'))
   || ',"name":' || coalesce(to_json("name")::text, raise_missing_property('Note.name'))
   || coalesce(',"description":' || to_json("description")::text, '')
-  || coalesce(',"size":' || "size"::text, '')
   || coalesce(',"dueAt":' || '"' || to_char("due_at" AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"', '')
   || '}'`
 )

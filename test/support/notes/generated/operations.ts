@@ -13,8 +13,6 @@ export interface OperationHandlers {
   getNote: Handler<operations['getNote']>
   /** DELETE /notes/{noteId} */
   deleteNote: Handler<operations['deleteNote']>
-  /** GET /notes/{noteId}/replies */
-  listReplies: Handler<operations['listReplies']>
   /** POST /notes/{noteId}/replies */
   createReply: Handler<operations['createReply']>
   /** GET /remarks */

@@ -2,12 +2,6 @@
 
 import type { DocumentedPage } from '../../../../src/framework/openapi/json.ts'
 
-/** The pages of listReplies. */
-export const listRepliesPage: DocumentedPage = {
-  idType: 'bigint',
-  maxSize: 100
-}
-
 /** The pages of listRemarks. */
 export const listRemarksPage: DocumentedPage = {
   idType: 'uuid',

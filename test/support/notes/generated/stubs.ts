@@ -9,7 +9,6 @@ export const stubs: OperationHandlers = {
   createNote: notImplemented,
   getNote: notImplemented,
   deleteNote: notImplemented,
-  listReplies: notImplemented,
   createReply: notImplemented,
   listRemarks: notImplemented,
   createRemark: notImplemented,

@@ -40,8 +40,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description The replies of the owner of the API key */
-        get: operations["listReplies"];
+        get?: never;
         put?: never;
         post: operations["createReply"];
         delete?: never;
@@ -57,6 +56,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
+        /** @description Not implemented */
         get: operations["listRemarks"];
         put?: never;
         post: operations["createRemark"];
@@ -91,8 +91,6 @@ export interface components {
         NewNote: {
             name: string;
             description?: string;
-            /** Format: int64 */
-            size?: bigint;
             /** Format: date-time */
             dueAt?: string;
         };
@@ -101,8 +99,6 @@ export interface components {
             id: bigint;
             name: string;
             description?: string;
-            /** Format: int64 */
-            size?: bigint;
             /** Format: date-time */
             dueAt?: string;
         };
@@ -288,34 +284,6 @@ export interface operations {
                 content?: never;
             };
             409: components["responses"]["Error"];
-            default: components["responses"]["Error"];
-        };
-    };
-    listReplies: {
-        parameters: {
-            query: {
-                after: bigint;
-                limit: number;
-                pinned?: boolean;
-                text?: string;
-            };
-            header?: never;
-            path: {
-                noteId: components["parameters"]["NoteId"];
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description A page of replies, by their ids */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Reply"][];
-                };
-            };
             default: components["responses"]["Error"];
         };
     };
