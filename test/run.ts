@@ -14,7 +14,7 @@ import path from 'node:path'
 import { pino } from 'pino'
 import '../src/framework/javascript-pg.ts'
 import { startEmbeddedPostgres } from '../src/framework/embedded/postgres.ts'
-import { copyData, createTemplate, dropDatabase } from './support/database.ts'
+import { copyData, empty, migrate, query, urlOf } from './support/database.ts'
 
 /** Bytes that the tests may need at the same time, with a reserve. */
 const neededSpace = 2 * 2 ** 30
@@ -90,12 +90,15 @@ async function runTap(environment: Record<string, string>): Promise<number> {
 
 await prepareData()
 const server = await openServer()
-const template = await createTemplate(server.url)
+// The migrated database that tests copy.
+const template = `petcat_test_template_${process.pid}`
+await query(server.url, `CREATE DATABASE ${template} ${empty}`)
+await migrate(urlOf(server.url, template))
 
 process.exitCode = await runTap({
   TEST_SERVER: server.url,
   TEST_TEMPLATE: template
 })
-await dropDatabase(server.url, template)
+await query(server.url, `DROP DATABASE ${template} WITH (FORCE)`)
 await server.stop()
 rmSync(directory, { recursive: true, force: true, maxRetries: 10 })

@@ -32,16 +32,6 @@ const uniqueName = () => `petcat_test_${randomBytes(6).toString('hex')}`
 export const urlOf = (server: string, name: string): string =>
   Object.assign(new URL(server), { pathname: `/${name}` }).href
 
-/** Creates a database on the server. */
-async function makeDatabase(
-  server: string,
-  options: string
-): Promise<{ name: string; url: string }> {
-  const name = uniqueName()
-  await query(server, `CREATE DATABASE ${name} ${options}`)
-  return { name, url: urlOf(server, name) }
-}
-
 /**
  * Migrates the database at `url`.
  *
@@ -55,21 +45,6 @@ export async function migrate(
   const config = { DATABASE_TIMEOUT_MS: 5000, ...role }
   for (const folder of folders)
     await applyMigrations(url, config, folder, silent)
-}
-
-/** Creates the migrated database that tests copy, and returns its name. */
-export async function createTemplate(server: string): Promise<string> {
-  const { name, url } = await makeDatabase(server, empty)
-  await migrate(url)
-  return name
-}
-
-/** Drops a database, and ends its connections. */
-export async function dropDatabase(
-  server: string,
-  name: string
-): Promise<void> {
-  await query(server, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
 }
 
 /** Makes a folder in memory, unlike t.testdir(), until the test ends. */
@@ -108,9 +83,10 @@ export async function createDatabase(
   options = `TEMPLATE ${environment('TEST_TEMPLATE')} STRATEGY wal_log`
 ): Promise<string> {
   const server = environment('TEST_SERVER')
-  const { name, url } = await makeDatabase(server, options)
-  t.teardown(() => dropDatabase(server, name))
-  return url
+  const name = uniqueName()
+  await query(server, `CREATE DATABASE ${name} ${options}`)
+  t.teardown(() => query(server, `DROP DATABASE ${name} WITH (FORCE)`))
+  return urlOf(server, name)
 }
 
 /** Runs one statement on the database at `url`, without the service. */

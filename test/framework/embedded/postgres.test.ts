@@ -1,7 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import {
-  chmodSync,
-  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -171,24 +169,6 @@ t.test('initdb runs as a user that has a name', forRoot, (t) => {
   t.ok(runs('setpriv', ...asUser, ...prefix, 'id', '-un'))
   t.end()
 })
-
-t.test(
-  'root starts programs in a folder that only root can enter',
-  forRoot,
-  (t) => {
-    const [setpriv = '', ...args] = embeddedPrograms(noData)('initdb')
-    const native = path.resolve(args.pop() ?? '', '../..')
-    // Memory may be mounted so that it runs no programs.
-    const closed = t.testdir()
-    chmodSync(closed, 0o700)
-    cpSync(native, closed, { recursive: true, verbatimSymlinks: true })
-
-    // It looks for the other programs, and runs them.
-    const copy = path.join(closed, 'bin/initdb')
-    t.ok(runs(setpriv, ...args, copy, '--show', noData))
-    t.end()
-  }
-)
 
 /** Lets root start on data of this user. Returns as whom PostgreSQL runs. */
 async function startOnDataOf(t: Test, owner: number) {

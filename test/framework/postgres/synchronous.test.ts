@@ -10,7 +10,6 @@ import {
   storedNames
 } from '../../support/notes.ts'
 import { configure, startPostgres } from '../../support/postgres.ts'
-import { cancelRequest, startProxy } from '../../support/proxy.ts'
 import { bearer, codeOrStatus } from '../../support/requests.ts'
 import type { Service } from '../../support/service.ts'
 import { until } from '../../support/until.ts'
@@ -74,13 +73,11 @@ async function startWithoutStandby(
   config = { DATABASE_TIMEOUT_MS: 1000 }
 ) {
   t.teardown(() => requireStandby(''))
-  const proxy = await startProxy(t, postgres.url)
-  const databaseUrl = proxy.url
-  const service = await startNotes(t, { databaseUrl, config })
+  const service = await startNotes(t, { databaseUrl: postgres.url, config })
   t.equal(await createResult(service, 'before'), 201)
 
   await requireStandby('missing')
-  return { proxy, service, ...(await createThatWaits(service)) }
+  return { service, ...(await createThatWaits(service)) }
 }
 
 t.test('a create is unknown if an operator cancels it', async (t) => {
@@ -132,13 +129,4 @@ t.test('a replay waits for the synchronous standby', async (t) => {
   await requireStandby('')
   const isReplayed = async () => (await keyed()) === '201 replayed'
   await until(isReplayed, 'it is replayed')
-})
-
-t.test('creates that cannot be cancelled end at the server', async (t) => {
-  const { proxy, service, result } = await startWithoutStandby(t)
-  proxy.state.resets = (chunk) => chunk.includes(cancelRequest)
-
-  t.equal(await result, 'outcome_unknown')
-  await until(async () => !(await hasWaitingCreates()), 'no create waits')
-  t.equal(await listResult(service), 200)
 })
