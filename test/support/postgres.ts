@@ -121,7 +121,7 @@ export async function startPair(t: Test, settings: Settings = {}) {
     const [sent] = await query(primary.url, flushed)
     const received = `SELECT WHERE pg_last_wal_replay_lsn() >= '${String(sent?.['lsn'])}'`
     await returnsRow(standby.url, received)
-    link.refuse()
+    link.state.serverPort = 1 // Nothing listens there.
     link.cut()
   }
 

@@ -13,13 +13,8 @@ export const sslRequest = Buffer.from([0x04, 0xd2, 0x16, 0x2f])
 interface Faults {
   /** The port of the server that new connections reach. */
   serverPort: number
-  /**
-   * Whether to reset a connection, asked before and after the proxy passes
-   * bytes of a client on, and before a response.
-   */
-  resets: (chunk: Buffer) => boolean
-  /** Whether a connection passes on nothing from these bytes of a client on. */
-  freezes: (chunk: Buffer) => boolean
+  /** Whether these bytes of a client are lost: what waits for them freezes. */
+  loses: (chunk: Buffer) => boolean
   /** Changes the bytes of the server; they are lost without a result. */
   change: (chunk: Buffer) => Buffer | undefined
 }
@@ -34,8 +29,7 @@ export async function startProxy(t: Test, serverUrl: string) {
   const socketFolder = url.searchParams.get('host')
   const state: Faults = {
     serverPort: Number(url.port || 5432),
-    resets: () => false,
-    freezes: () => false,
+    loses: () => false,
     change: (chunk) => chunk
   }
   /** The bytes of the clients. */
@@ -48,12 +42,25 @@ export async function startProxy(t: Test, serverUrl: string) {
       socketFolder === null
         ? connect(state.serverPort, hostname)
         : connect(`${socketFolder}/.s.PGSQL.${state.serverPort}`)
-    const { requests, responses } = faulty(client, state, sentChunks)
     // When one side closes, the other one does.
     pipeline(client, requests, upstream, responses, client)
       .catch(() => {})
       .finally(() => clients.delete(client))
   })
+
+  async function* requests(chunks: AsyncIterable<Buffer>) {
+    for await (const chunk of chunks) {
+      sentChunks.push(chunk)
+      if (!state.loses(chunk)) yield chunk
+    }
+  }
+
+  async function* responses(chunks: AsyncIterable<Buffer>) {
+    for await (const chunk of chunks) {
+      const bytes = state.change(chunk)
+      if (bytes !== undefined) yield bytes
+    }
+  }
 
   /** Closes all connections. Returns what the server then sends: nothing. */
   function cut(): undefined {
@@ -75,36 +82,6 @@ export async function startProxy(t: Test, serverUrl: string) {
     /** Closes all connections when the server sends this text. */
     cutAt: (text: string) => {
       state.change = (chunk) => (chunk.includes(text) ? cut() : chunk)
-    },
-    /** Refuses new connections from now on. */
-    refuse: () => {
-      server.close()
     }
   }
-}
-
-/** Passes on what both send, with the faults that `state` has then. */
-function faulty(client: Socket, state: Faults, sentChunks: Buffer[]) {
-  let isFrozen = false
-
-  async function* requests(chunks: AsyncIterable<Buffer>) {
-    for await (const chunk of chunks) {
-      sentChunks.push(chunk)
-      isFrozen ||= state.freezes(chunk)
-      if (isFrozen) continue
-      if (state.resets(chunk)) return client.resetAndDestroy()
-      yield chunk
-      if (state.resets(chunk)) return client.resetAndDestroy()
-    }
-  }
-
-  async function* responses(chunks: AsyncIterable<Buffer>) {
-    for await (const chunk of chunks) {
-      if (state.resets(chunk)) return client.resetAndDestroy()
-      const bytes = state.change(chunk)
-      if (bytes !== undefined) yield bytes
-    }
-  }
-
-  return { requests, responses }
 }

@@ -1,18 +1,10 @@
 import { randomInt } from 'node:crypto'
 import t from 'tap'
-import { createDatabase } from '../../support/database.ts'
-import {
-  createKey,
-  serveNotes,
-  startNotes,
-  storedNotes
-} from '../../support/notes.ts'
+import { createKey, serveNotes, storedNotes } from '../../support/notes.ts'
 import { startPostgres } from '../../support/postgres.ts'
 import { started } from '../../support/process.ts'
-import { startProxy } from '../../support/proxy.ts'
 import { startClients } from '../../support/resend.ts'
 import { scale } from '../../support/scale.ts'
-import type { Service } from '../../support/service.ts'
 
 const kills = scale(100, 4)
 
@@ -54,23 +46,3 @@ t.test(
     t.ok(clients.failures['unavailable'], 'PostgreSQL was away')
   }
 )
-
-const count = scale(5000, 100)
-
-t.test(`${count} creates are stored once through random resets`, async (t) => {
-  const databaseUrl = await createDatabase(t)
-  const first = await startNotes(t, { databaseUrl })
-  const second = await startNotes(t, { databaseUrl })
-
-  const proxyOf = async ({ url }: Service) => {
-    const proxy = await startProxy(t, url)
-    proxy.state.resets = () => randomInt(6) === 0
-    return { url: `http://127.0.0.1:${proxy.port}`, key: first.key }
-  }
-  const targets = [await proxyOf(first), await proxyOf(second)]
-
-  const clients = startClients(targets)
-  await clients.stores(count)
-  t.same(await clients.stop(() => storedNotes(databaseUrl)), [])
-  t.ok(clients.failures['lost'], 'connections were reset')
-})

@@ -42,7 +42,7 @@ for (const statement of ['look-up-api-keys', 'applied-migrations'])
     const config = { DATABASE_TIMEOUT_MS: 20_000 }
     const service = await startNotes(t, { databaseUrl, config })
     let isFrozen = false
-    proxy.state.freezes = (chunk) => {
+    proxy.state.loses = (chunk) => {
       const isFirst = !isFrozen && chunk.includes(statement)
       isFrozen ||= isFirst
       return isFirst

@@ -165,7 +165,7 @@ t.test('a statement that takes too long is cancelled', async (t) => {
   t.same((await listNotes(service)).json(), unavailable)
   t.equal(await lockWaits(databaseUrl), 0)
 
-  proxy.state.resets = (chunk) => chunk.includes(cancelRequest)
+  proxy.state.loses = (chunk) => chunk.includes(cancelRequest)
   t.same((await createNote(service)).json(), unknown)
   const isEnded = async () => (await lockWaits(databaseUrl)) === 0
   await until(isEnded, 'the server ends what could not be cancelled')
