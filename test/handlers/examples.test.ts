@@ -247,19 +247,3 @@ t.test(
     t.same(new Set(all), names, 'all are listed')
   }
 )
-
-for (const operation of operations.filter((one) => one.deprecated)) {
-  t.test(
-    `${operation.operationId} has the headers of its examples`,
-    async (t) => {
-      const { headers } = await inject(
-        await startSeeded(t),
-        requestOf(operation)
-      )
-      const [[, { headers: examples = {} }] = ['', {}]] = operation.responses
-
-      for (const name of ['Deprecation', 'Sunset', 'Link'])
-        t.equal(headers[name.toLowerCase()], examples[name]?.example, name)
-    }
-  )
-}

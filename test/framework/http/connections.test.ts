@@ -94,22 +94,6 @@ t.test('nothing follows a response, or stands inside one', async (t) => {
   }
 })
 
-t.test('a connection stays open after an error', async (t) => {
-  const large = 'x'.repeat(1_000_000)
-  const { write, statuses } = openConnection(t, service)
-  for (const [index, bytes] of [
-    getRequest('/none'),
-    createRequest('{', keepAlive),
-    createRequest(large, keepAlive),
-    createRequest(large, anonymous),
-    listRequest(keepAlive)
-  ].entries()) {
-    write(bytes)
-    await until(() => statuses().length > index, 'a response comes')
-  }
-  t.same(statuses(), [404, 400, 413, 401, 200])
-})
-
 t.test('connections are limited, above those of the proxy', (t) => {
   t.equal(server.maxConnections, 2048)
   t.end()

@@ -73,10 +73,3 @@ for (const [page, title] of Object.entries(pages)) {
     }
   })
 }
-
-t.test('a file that the page does not have is a 404', async (t) => {
-  for (const name of ['x.js', '..%2f..%2fpackage.json']) {
-    const response = await app.inject(`/docs/static/${name}`)
-    t.match(response.json(), { code: 'not_found', status: 404 }, name)
-  }
-})

@@ -73,7 +73,7 @@ t.test(
 
 t.test('a parameter of another type is rejected', async (t) => {
   const get = await serveParameters(t)
-  for (const id of ['1e3', '9223372036854775808', '01', '-0', '+1'])
+  for (const id of ['1e3', '9223372036854775808', '01', '-0'])
     t.equal(await get(id), `path.id ${range}`, id)
 
   const messages = {
@@ -101,9 +101,7 @@ t.test('an unknown or repeated query parameter is rejected', async (t) => {
 
   const messages = {
     '1?limitt=1': unknown('limitt'),
-    '1?__proto__=1': unknown('__proto__'),
     '1?after=1&after=2': 'query.after must be sent once',
-    '1?deep=true&deep=1': 'query.deep must be sent once',
     '1?text=a&text=a': 'query.text must be sent once'
   }
   for (const [url, message] of Object.entries(messages))

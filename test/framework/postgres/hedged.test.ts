@@ -3,15 +3,6 @@ import t from 'tap'
 import { hedged } from '../../../src/framework/postgres/hedged.ts'
 import { until } from '../../support/until.ts'
 
-t.test('a frozen attempt is not waited for, nor one that fails', async (t) => {
-  const attempts = [
-    () => new Promise<string>(() => {}),
-    () => Promise.reject(new Error('lost')),
-    () => Promise.resolve('read')
-  ]
-  t.equal(await hedged(() => attempts.shift()!()), 'read')
-})
-
 t.test('three attempts run at most; the last to fail is thrown', async (t) => {
   const fails: ((error: Error) => void)[] = []
   const result = hedged(() => new Promise((_, reject) => fails.push(reject)))
