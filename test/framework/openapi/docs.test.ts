@@ -73,3 +73,8 @@ for (const [page, title] of Object.entries(pages)) {
     }
   })
 }
+
+t.test('a file that the page does not have is a 404', async (t) => {
+  const response = await app.inject('/docs/static/x.js')
+  t.match(response.json(), { code: 'not_found', status: 404 })
+})
