@@ -52,7 +52,8 @@ const things = apiOf({
   code: { type: 'string', format: 'uuid' },
   madeAt: { type: 'string', format: 'date-time' },
   day: { type: 'string', format: 'date' },
-  tags: { type: 'array', items: { type: 'string' } }
+  tags: { type: 'array', items: { type: 'string' } },
+  "it's": { type: 'boolean' }
 })
 
 t.test(
@@ -64,13 +65,14 @@ t.test(
     E'c\\\\d\\n"' AS code,
     '2026-01-31 12:00:00.1234+02'::timestamptz AS made_at,
     '2026-01-31'::date AS day,
-    '["a", "b"]'::jsonb AS tags`
+    '["a", "b"]'::jsonb AS tags,
+    true AS "it's"`
 
     t.equal(
       await write(t, things, row),
       '{"number":9223372036854775807,"price":1.50,' +
         String.raw`"code":"c\\d\n\"","madeAt":"2026-01-31T10:00:00.123Z",` +
-        '"day":"2026-01-31","tags":["a", "b"]}'
+        `"day":"2026-01-31","tags":["a", "b"],"it's":true}`
     )
   }
 )
@@ -82,7 +84,8 @@ t.test('the columns of a body have the SQL types of its properties', (t) => {
     `column: '"code"', type: 'uuid'`,
     `column: '"made_at"', type: 'timestamptz'`,
     `column: '"day"', type: 'date'`,
-    `column: '"tags"', type: 'jsonb'`
+    `column: '"tags"', type: 'jsonb'`,
+    String.raw`property: 'it\'s', column: '"it\'s"', type: 'boolean'`
   ])
     t.match(file, column)
   t.end()

@@ -112,6 +112,21 @@ t.test('a message lists ten errors at most', async (t) => {
   t.equal(String(message).split('; ').length, 10)
 })
 
+t.test('operations may have the same recursive body', async (t) => {
+  const $ref = '#/components/schemas/Tree'
+  const Tree = { type: 'object', properties: { child: { $ref } } }
+  const requestBody = { required: true, ...jsonOf({ $ref }) }
+  const paths = {
+    '/trees': pathWithPost('createTree', { requestBody }),
+    '/woods': pathWithPost('createWood', { requestBody })
+  }
+  const rest = { components: { schemas: { Tree } } }
+  const app = await serve(t, paths, ({ body }) => show(body), rest)
+  const payload = { child: { child: 1 } }
+  const message = await send(app, { method: 'POST', url: '/v1/woods', payload })
+  t.equal(message, 'body.child.child must be object')
+})
+
 t.test('a response may have an int64 or null', async (t) => {
   const id = { ...int64, type: ['integer', 'null'] }
   const schema = { type: 'object', properties: { id, other: id } }
