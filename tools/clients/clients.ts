@@ -1,8 +1,6 @@
 /** A generated client, in the folder of this name in `programs/`. */
 export interface Client {
   name: string
-  /** The file in `retry/` that its program uses. */
-  helper: string
   /** The command in docs/clients.md. */
   generate: string
   compile: string
@@ -10,7 +8,6 @@ export interface Client {
 }
 
 const typescript = {
-  helper: 'retry.ts',
   compile: 'tsc --project .',
   run: 'node --import tsx program.ts'
 }
@@ -30,7 +27,6 @@ export const clients: Client[] = [
   },
   {
     name: 'openapi-python-client',
-    helper: 'retry.py',
     generate:
       'openapi-python-client generate --path openapi.yaml --meta none ' +
       '--output-path client',
@@ -39,7 +35,6 @@ export const clients: Client[] = [
   },
   {
     name: 'oapi-codegen',
-    helper: 'retry.go',
     generate:
       'mkdir client && go tool oapi-codegen -config config.yaml openapi.yaml',
     compile: 'go vet . && go build -buildvcs=false -o program .',
