@@ -1,7 +1,6 @@
 // Writes these files, or the marked parts of them:
 //
 // - generated/, from openapi.yaml, samples/ and the statements of src/handlers
-// - docs/clients.md: the errors of single operations, from openapi.yaml
 // - docs/configuration.md, from src/framework/variables.ts
 // - the PrometheusRule, from deploy/observability/rules.yml
 // - deploy/haproxy.cfg: the prefix of API keys
@@ -20,7 +19,6 @@ import {
   type ApiOperation,
   readApiDocument
 } from '../src/framework/openapi/document.ts'
-import { guideSource } from '../src/framework/openapi/guide.ts'
 import { configurationPage } from './generate/configuration-docs.ts'
 import {
   bodyColumnsFile,
@@ -28,7 +26,6 @@ import {
   rowJsonFile
 } from './generate/json-and-columns.ts'
 import { haproxyConfig, namesFile, namesOf } from './generate/names.ts'
-import { guideWith } from './generate/operation-errors.ts'
 import { pagesFile } from './generate/pages.ts'
 import { prometheusRule } from './generate/prometheus-rule.ts'
 import { sampleProblems, samplesFile } from './generate/samples.ts'
@@ -127,7 +124,6 @@ async function generate(): Promise<Files> {
   const apiDocument = readApiDocument('openapi.yaml')
   const { name } = JSON.parse(read('package.json')) as { name: string }
   const names = namesOf(apiDocument, name)
-  const guide = await guideWith(apiDocument, read(guideSource))
 
   return {
     ...ofDocuments,
@@ -136,7 +132,6 @@ async function generate(): Promise<Files> {
       idsOf(apiDocument.operations)
     ),
     'generated/names.ts': namesFile(names),
-    [guideSource]: guide,
     'deploy/haproxy.cfg': haproxyConfig(read('deploy/haproxy.cfg'), names),
     'deploy/kubernetes/monitoring/rules.yaml': prometheusRule(
       read('deploy/observability/rules.yml')

@@ -43,7 +43,6 @@ const partsOfApi = [
   'openapi.yaml',
   'package.json',
   'deploy/haproxy.cfg',
-  'docs/clients.md',
   'generated'
 ]
 

@@ -4,7 +4,7 @@ import { Marked } from 'marked'
 import { getHeadingList, gfmHeadingId } from 'marked-gfm-heading-id'
 
 /** The page of which the guide is made. */
-export const guideSource = 'docs/clients.md'
+const guideSource = 'docs/clients.md'
 
 /** A page, or a file that it links to, at a path of this server. */
 interface GuideFile {
