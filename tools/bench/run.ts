@@ -1,5 +1,4 @@
-// Compares this service with the baseline, and writes RESULTS.md. `--quick`
-// measures each work once, and only prints.
+// Compares this service with the baseline, and writes RESULTS.md.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -13,8 +12,7 @@ import { report, type Result, type Sample } from './report.ts'
 import { type Server, startServer } from './servers.ts'
 import { loadByWrk } from './wrk.ts'
 
-const isQuick = process.argv.includes('--quick')
-const rounds = isQuick ? 1 : 5
+const rounds = 5
 const folder = mkdtempSync(path.join(tmpdir(), 'petcat-bench-'))
 
 const log = createLogger('warn', apiKeyPrefix)
@@ -68,4 +66,4 @@ rmSync(folder, { recursive: true, force: true })
 
 const text = await report(results, rounds, String(version?.['server_version']))
 console.log(text)
-if (!isQuick) writeFileSync('tools/bench/RESULTS.md', text)
+writeFileSync('tools/bench/RESULTS.md', text)
