@@ -149,8 +149,8 @@ export const rarelyNeededVariables = {
     // A longer text would not fit into a string of Node.js.
     maximum: 500_000_000,
     description:
-      'Maximum size of a list, and of all responses over 64 KiB together ' +
-      'that clients are still reading: a new one cuts off the oldest'
+      'Maximum size of a list, and of all responses over 64 KiB together: ' +
+      'a new one cuts off clients that still read the oldest'
   },
 
   IDLE_TIMEOUT_MS: {

@@ -245,7 +245,7 @@ t.test(
         kubectl -n $DATABASE_NAMESPACE rollout status statefulset/db --timeout=5m`)
     // After a longer outage, no pod is ready, and connections are rejected.
     await underLoad(t, kill, outage)
-    // The functions of the runbook: `logs` and `top`, `db`, `api`.
+    // The functions of the runbook: `logs` and `top5`, `db`, `api`.
     t.match(
       await incident('errors'),
       /"operation":"createCategory","status":503/

@@ -62,7 +62,7 @@ export function connectionOptions(
       if (!socket.writable) return
       const error = parserErrorOf(code)
       const reply = newestReplies.get(socket)
-      if (reply === undefined || isOver(reply)) {
+      if (reply === undefined || hasEnded(reply)) {
         metrics.httpErrors.inc({ operation: 'none', code: error.body.code })
         socket.end(errorText(error))
       } else if (awaitsBody(reply)) {
@@ -97,7 +97,7 @@ function openHttpServer(idleTimeoutMs: number, handler: RequestListener) {
 }
 
 /** Whether what the connection receives now belongs to another request. */
-const isOver = ({ raw, request }: FastifyReply): boolean =>
+const hasEnded = ({ raw, request }: FastifyReply): boolean =>
   raw.closed && request.raw.complete
 
 /** Whether the rest of a request is missing, and its response may be sent. */

@@ -6,7 +6,7 @@ import type { Config } from '../config.ts'
 import type { ApiDocument } from '../openapi/document.ts'
 import { serverErrorCodes } from './error-responses.ts'
 import { listen } from './listen.ts'
-import { operationIdOf } from './request-log.ts'
+import { operationIdOf } from './access-log.ts'
 
 /** A scrape that stalls ends after ten seconds without a byte. */
 const endpointOptions = {

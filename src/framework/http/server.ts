@@ -10,7 +10,7 @@ import { connectionOptions, type NewestReplies } from './connections.ts'
 import { defaultHeaders } from './default-headers.ts'
 import { badRequest } from '../errors.ts'
 import { sendError } from './error-responses.ts'
-import { AccessLog, requestId } from './request-log.ts'
+import { AccessLog, requestId } from './access-log.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {

@@ -152,8 +152,8 @@ t.test('an error of the WAL may follow a commit', async (t) => {
   // PostgreSQL checks the name in xlogfuncs.c.
   const text = "SELECT pg_create_restore_point(repeat('x', 64))"
   await t.rejects(database.run('writes', { text }), { code: 'outcome_unknown' })
-  for (const use of ['reads', 'internal'] as const)
-    await t.rejects(database.run(use, { text }), { code: 'unavailable' }, use)
+  for (const purpose of ['reads', 'internal'] as const)
+    await t.rejects(database.run(purpose, { text }), { code: 'unavailable' })
 })
 
 t.test('a statement that takes too long is cancelled', async (t) => {
