@@ -63,7 +63,7 @@ async function addRows(client: Client, times: number): Promise<void> {
     SELECT
       time_ordered_uuid(),
       'Hello from the quickstart ' || n,
-      CASE WHEN n % 2 = 0 THEN 'done' ELSE 'queued' END
+      CASE WHEN n % 100 = 0 THEN 'queued' ELSE 'done' END
     FROM generate_series(1, 3000 * ${times}) AS n;
 
     INSERT INTO idempotency_keys (key_hash, body_hash, response, created_at)
