@@ -56,7 +56,6 @@ interface Operation {
   operationId: string
   /** As in `GET /pets`. */
   request: string
-  summary?: string
   deprecated?: boolean
   parameters?: Parameter[]
   requestBody?: Message
