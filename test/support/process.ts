@@ -7,7 +7,7 @@ import { until } from './until.ts'
 const root = path.resolve(import.meta.dirname, '../..')
 
 /** A process that `run` has started. */
-export type Running = ReturnType<typeof run>
+type Running = ReturnType<typeof run>
 
 interface Options {
   cwd?: string

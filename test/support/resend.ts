@@ -49,7 +49,7 @@ type OnFailure = (code: string, error?: unknown) => void
  * @param onFailure gets what made it send again: the code of an error, or
  *   `lost` and how the connection was lost
  */
-export function createUntilStored(
+function createUntilStored(
   target: () => Endpoint,
   name: string,
   onFailure: OnFailure = () => {}
