@@ -74,8 +74,7 @@ t.test('a command whose output is lost fails', async (t) => {
   // stderr, which is a pipe, has the reason.
   t.match(await call(t, [...toFullDisk, ...create], { env }), {
     code: 1,
-    output:
-      /^notes: the command has run, but its output is lost: ENOSPC: /
+    output: /^notes: the command has run, but its output is lost: ENOSPC: /
   })
 })
 
