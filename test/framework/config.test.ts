@@ -43,13 +43,10 @@ const origins =
 const wrongValues: Record<string, string[]> = {
   'PORT must be integer: Port to listen on. 0 takes a free one.': [
     'abc',
-    ' 1',
     '1e3',
     '-1'
   ],
-  'PORT must be <= 65535: ': ['70000'],
   'MIGRATE_ON_START must be boolean: ': ['TRUE'],
-  'LOG_LEVEL must be equal to one of ': ['INFO'],
   'DATABASE_URL must match format "postgres": ': [
     'mysql://user:secret@host/db',
     'postgres://user:#secret@host/db',
@@ -62,7 +59,6 @@ const wrongValues: Record<string, string[]> = {
   'CORS_ORIGINS must match format "origins": ': [
     '*',
     'https://a.example,',
-    'https://a.example https://b.example',
     'https://Example.com',
     'https://münchen.example'
   ]

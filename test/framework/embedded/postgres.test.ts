@@ -16,7 +16,8 @@ import {
   createLinks,
   embeddedPrograms,
   giveToUnusedUser,
-  programEnvironment
+  programEnvironment,
+  reasonIn
 } from '../../../src/framework/embedded/programs.ts'
 import { findServer } from '../../../src/framework/embedded/server.ts'
 import {
@@ -209,4 +210,9 @@ t.test("nothing of the shell's environment changes the server", async (t) => {
   t.same(await query(server.url, 'SHOW timezone'), [{ TimeZone: 'UTC' }])
   await server.stop()
   t.same(Object.keys(programEnvironment), ['PATH', 'TZ'])
+})
+
+t.test('a program that gives no error failed for its last line', (t) => {
+  t.equal(reasonIn('starting\nno such file\n'), 'no such file')
+  t.end()
 })
