@@ -67,13 +67,13 @@ type Parameter = NonNullable<Operation['parameters']>[number]
 const valuesOf = ({ example, examples }: Parameter) =>
   alternatives(examples ?? { '': { value: example } })
 
-/** The first example of each required parameter in this place. */
-const requiredIn = (place: string, { parameters = [] }: Operation) =>
+/** The first example of each parameter in the path. */
+const idsOf = ({ parameters = [] }: Operation) =>
   Object.fromEntries(
     parameters
-      .filter((one) => one.in === place && one.required)
+      .filter((one) => one.in === 'path')
       .map((one) => [one.name, valuesOf(one)[0]?.[1]])
-  ) as Record<string, string>
+  )
 
 /** The examples of a body, or undefined for an operation without one. */
 export const bodiesOf = ({ requestBody }: Operation) =>
@@ -85,7 +85,7 @@ export function requestOf(
   { path: values, query, headers, body }: RequestExtension = {}
 ): InjectOptions {
   const [method, path = ''] = operation.request.split(' ')
-  const ids = { ...requiredIn('path', operation), ...values }
+  const ids = { ...idsOf(operation), ...values }
   const url = path.replace(/\{(\w+)\}/g, (_all, name: string) =>
     encodeURIComponent(String(ids[name]))
   )
@@ -96,7 +96,7 @@ export function requestOf(
     url: basePath + url,
     // In lower case, as `inject` needs it to replace a header.
     headers: Object.fromEntries(new Headers(headers)),
-    query: { ...requiredIn('query', operation), ...query },
+    query: { ...query },
     ...(payload !== undefined && { payload })
   }
 }

@@ -11,8 +11,8 @@ import { type Service, type ServiceOptions, startService } from './service.ts'
 
 export { notes }
 
-/** What the notes are called in logs, keys and challenges. */
-export const { service: serviceName, apiKeyPrefix, realm } = notes.names
+/** What the notes are called in keys and challenges. */
+export const { apiKeyPrefix, realm } = notes.names
 
 /** Makes a key of the notes that is not stored. */
 export const makeKey = () => keys.makeKey(apiKeyPrefix)

@@ -137,7 +137,6 @@ const attempts = {
   // One rejection may be due to the same create on another replica.
   'with a key': [
     { results: [keyInUse, keyInUse, keyInUse, 'replayed'], end: 'replayed' },
-    { results: ['invalid', 'in_use', 'replayed'], end: 'replayed' },
     { results: [raised, raised, lockTimeout, 'replayed'], end: 'replayed' },
     { results: ['invalid', raised, raised], end: 'invalid' },
     { results: [raised, raised, 'invalid'], end: 'P0001' }

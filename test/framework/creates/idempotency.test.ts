@@ -79,11 +79,9 @@ const rejectedKeys = [
   '""',
   '"a',
   '"a\\b"',
-  '"a"b"',
   'a b',
   'é',
   'k'.repeat(256),
-  `"${'k'.repeat(256)}"`,
   // What Node.js makes of a repeated header.
   '"a", "a"'
 ]

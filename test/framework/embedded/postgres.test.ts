@@ -1,5 +1,6 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import {
+  chmodSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -170,6 +171,19 @@ t.test('initdb runs as a user that has a name', forRoot, (t) => {
   t.ok(runs('setpriv', ...asUser, ...prefix, 'id', '-un'))
   t.end()
 })
+
+t.test(
+  'root starts programs in a folder that only root can enter',
+  forRoot,
+  (t) => {
+    const prefix = embeddedPrograms(noData)('initdb').slice(0, -1)
+    const closed = t.testdir({ file: '' })
+    chmodSync(closed, 0o700)
+    // Like PostgreSQL, it asks access().
+    t.ok(runs('env', ...prefix, 'test', '-r', path.join(closed, 'file')))
+    t.end()
+  }
+)
 
 /** Lets root start on data of this user. Returns as whom PostgreSQL runs. */
 async function startOnDataOf(t: Test, owner: number) {

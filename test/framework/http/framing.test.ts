@@ -17,8 +17,7 @@ const exchanges: [line: string, content: string, status: number][] = [
   ['GET /v1/notes', note, 400],
   ['DELETE /v1/notes/404', '', 404],
   ['DELETE /v1/notes/404', note, 400],
-  ['GET /livez', note, 200],
-  ['GET /none', note, 404]
+  ['GET /livez', note, 200]
 ]
 
 /** What a response says, without the id of what was created. */
