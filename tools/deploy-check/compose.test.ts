@@ -53,7 +53,7 @@ t.test(
   }
 )
 
-t.test('every variable of the service can be set in .env', (t) => {
+t.test('compose sets or passes on every variable of the service', (t) => {
   const file = read('docker-compose.yml')
   const all = Object.keys({ ...commonVariables, ...rarelyNeededVariables })
   t.same(
