@@ -170,8 +170,8 @@ try {
     const { operations } = readApiDocument('openapi.yaml')
     sampleProblems('samples', idsOf(operations)).forEach(report)
     const { undocumentedMetrics } = await import('./generate/metrics.ts')
-    for (const name of undocumentedMetrics(read('docs/metrics.md')))
-      report(`docs/metrics.md needs a row for ${name}: write it by hand`)
+    for (const { name, help } of undocumentedMetrics(read('docs/metrics.md')))
+      report(`docs/metrics.md needs this row: ${name}, which means: ${help}`)
   }
 } catch (error) {
   report(String(error))

@@ -6,16 +6,19 @@ import { ResponseBuffers } from '../../src/framework/reads/response-buffers.ts'
 import { api } from '../../src/handlers/index.ts'
 import { idleDatabase, noFile } from './statements.ts'
 
-/** The names of the metrics that have no row in the page. */
-export function undocumentedMetrics(page: string): string[] {
+/** The metrics that have no row in the page, or one with another meaning. */
+export function undocumentedMetrics(page: string) {
   const database = idleDatabase()
   const { metrics } = database
   connectionOptions(loadConfig({}, noFile), metrics, new WeakMap())
   measureNextExpiry(database)
   api.handlers(database, new ResponseBuffers(0, metrics))
 
+  const rows = page.matchAll(/^\| `(\w+)[^|]*\| (.*?) +\|/gm)
+  const meanings = new Map(
+    Array.from(rows, ([, name, meaning]) => [name, meaning])
+  )
   return metrics.registry
     .getMetricsAsArray()
-    .map(({ name }) => name)
-    .filter((name) => !new RegExp(`^\\| \`${name}[{\`]`, 'm').test(page))
+    .filter(({ name, help }) => meanings.get(name) !== help)
 }
