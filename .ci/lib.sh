@@ -43,33 +43,6 @@ need_python() {
     install python3-venv
 }
 
-# Starts the newest PostgreSQL of this system, until the script ends, and sets
-# TEST_DATABASE_URL. It has JIT, which the embedded one lacks.
-start_system_postgres() {
-  # A client alone has the folder, too.
-  ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || (
-    forbid_starts
-    install postgresql
-  )
-  local binaries
-  binaries=$(ls /usr/lib/postgresql/*/bin/initdb | sort -V | tail -n 1)
-  binaries=${binaries%/initdb}
-  postgres_folder=$(mktemp -d)
-  # PostgreSQL does not run as root.
-  postgres=()
-  if [ "$(id -u)" = 0 ]; then
-    chown nobody "$postgres_folder"
-    postgres=(setpriv --reuid=nobody --regid=nogroup --clear-groups)
-  fi
-  "${postgres[@]}" "$binaries/initdb" -D "$postgres_folder/data" -U postgres \
-    -A trust -E UTF8 --locale=C >/dev/null
-  postgres+=("$binaries/pg_ctl" -D "$postgres_folder/data")
-  trap '"${postgres[@]}" -m fast stop >/dev/null || true; rm -rf "$postgres_folder"' EXIT
-  "${postgres[@]}" -l "$postgres_folder/log" -w \
-    -o "-c listen_addresses= -k $postgres_folder -c fsync=off" start >/dev/null
-  export TEST_DATABASE_URL="postgres://postgres@localhost/postgres?host=$postgres_folder"
-}
-
 # Runs a command of a tool: run_tool contract diff
 run_tool() {
   local tool=$1
