@@ -1,433 +1,331 @@
-// Tests docker-compose.yml and the commands of its pages in docs/ on a real
-// engine, after a roll: npm run compose --prefix tools/deploy-check. Takes some
-// minutes.
-import './roll.test.ts'
-import { readdirSync, rmSync } from 'node:fs'
+// Installs clones of this commit by the commands of docs/operations.md, and lets happen
+// to them what happens in a year, while 16 clients create. Needs a Docker engine:
+// npm test -- --timeout=3600 tools/deploy-check/compose.test.ts
+import { execFileSync } from 'node:child_process'
+import {
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync
+} from 'node:fs'
+import { tmpdir } from 'node:os'
 import path from 'node:path'
 import t, { type Test } from 'tap'
-import {
-  commonVariables,
-  rarelyNeededVariables
-} from '../../src/framework/variables.ts'
-import { lastLine, listed, status } from '../../test/support/installation.ts'
-import { createKeyed } from '../../test/support/resend.ts'
-import {
-  compose,
-  configure,
-  installation,
-  project,
-  proxyFile,
-  replaces,
-  replicas
-} from './compose.ts'
-import { eventually, isConfined } from './installation.ts'
-import { firing, prometheusAt } from './prometheus.ts'
-import { databaseOutage, outage } from './under-load.ts'
+import { commandsBelow, shellIn } from './commands.ts'
+import { Load } from './load.ts'
 
-const { documented, edit, folder, incident, inline } = installation
-const { read, serves, sh, sql, underLoad, url, write } = installation
+const folder = mkdtempSync(path.join(tmpdir(), 'petcat-compose-'))
+const backups = path.join(folder, 'backups')
+mkdirSync(backups)
 
-const inDatabase = (command: string) => compose(`exec -T db sh -c '${command}'`)
+/** Lines for `.env` that name other images. */
+const images = process.env['IMAGES'] ?? ''
 
-t.test('the service runs without root and capabilities', (t) =>
-  isConfined(t, (command) => compose(`exec -T api ${command}`), '1000')
-)
+/**
+ * A clone with its `.env`, which the teardown removes with all that it runs. A busy
+ * machine fails no statement.
+ */
+function installation(name: string, port: number) {
+  const clone = path.join(folder, name)
+  execFileSync('git', ['clone', '--quiet', '.', clone])
+  writeFileSync(
+    path.join(clone, '.env'),
+    `COMPOSE_PROJECT_NAME=${name}
+PUBLISH=127.0.0.1:${port}:8080
+COMPOSE_FILE=docker-compose.yml:deploy/monitoring.yml
+PROMETHEUS_PUBLISH=127.0.0.1:${port + 1}
+MAX_REQUESTS_PER_MINUTE=0
+DATABASE_TIMEOUT_MS=20000
+${images}
+`
+  )
+  const sh = shellIn(clone, { ...process.env, BACKUPS: backups })
+
+  /** Runs a block of commands below a heading of the page, from 0. */
+  const documented = (heading: string, index = 0, variables = {}) =>
+    sh(commandsBelow('docs/operations.md', heading)[index], variables)
+
+  /** Makes a commit, so that there is a new version. */
+  const commit = () =>
+    sh('git -c user.name=t -c user.email=t@t commit -q --allow-empty -m next')
+
+  const sql = (statements: string) =>
+    sh(`docker compose exec -T db psql -qAtX -v ON_ERROR_STOP=1 -U postgres -d pet_categories <<'SQL'
+${statements}
+SQL`)
+
+  return { clone, url: `http://127.0.0.1:${port}`, sh, documented, commit, sql }
+}
+
+const lastLine = (output: string) => String(output.split('\n').at(-1))
+
+const production = installation('petcat-test', 3907)
+const staging = installation('petcat-test-staging', 3910)
+const { url, sh, documented, sql } = production
+const running = () =>
+  sh('grep ^VERSION= .env; docker compose ps -aq api | sort')
+
+t.teardown(async () => {
+  for (const clone of [production, staging])
+    await clone.sh('docker compose down --volumes --timeout 1 --rmi local')
+  rmSync(folder, { recursive: true })
+})
+
+await documented('Install')
+const apiKey = lastLine(await documented('Install', 1))
+
+/**
+ * Lets commands run while clients create. No create may be lost or doubled, no
+ * client may give up, and no attempt may fail, but for the expected reasons.
+ */
+async function underLoad(
+  t: Test,
+  commands: () => Promise<unknown>,
+  expected: string[] = [],
+  attempts?: number
+) {
+  const load = new Load({ url, apiKey }, attempts)
+  t.teardown(load.end)
+  await load.creates(200)
+  const start = Date.now()
+  await commands()
+  const seconds = Math.round((Date.now() - start) / 1000)
+  await load.creates(200)
+  const { acknowledged, failedAttempts, ...faults } = await load.stop()
+  t.comment(`${t.name}: ${seconds} s, ${acknowledged} creates`, failedAttempts)
+  t.same(faults, { lost: 0, doubled: 0, faults: [] })
+  const codes = Object.keys(failedAttempts)
+  t.ok(codes.every((code) => expected.includes(code)))
+}
+
+/**
+ * What requests may get while a replica or the database is away. The proxy closes
+ * connections whose replica has died without a response.
+ */
+const outage = ['unavailable', 'outcome_unknown', 'no response: TypeError']
 
 t.test(
-  'only the proxy is published, and the service owns no table',
+  'the service is confined, and only the proxy is published',
   async (t) => {
-    const published = await sh(`
-    docker ps --filter label=com.docker.compose.project=${project} \\
-      --format '{{.Names}} {{.Ports}}' |
-      grep -- '->'`)
-    t.equal(published, `${project}-proxy-1 127.0.0.1:3907->8080/tcp`)
-
-    t.equal(await status(`${url}/metrics`), 404)
-
-    const roles = `
-    SELECT tableowner, usename
-    FROM pg_tables, pg_stat_activity
-    WHERE schemaname = 'public' AND application_name = 'pet-categories'
-    GROUP BY 1, 2`
-    t.equal(await sql(roles), 'pet_categories_owner|pet_categories')
-  }
-)
-
-t.test('compose sets or passes on every variable of the service', (t) => {
-  const file = read('docker-compose.yml')
-  const all = Object.keys({ ...commonVariables, ...rarelyNeededVariables })
-  t.same(
-    all.filter((name) => !file.includes(`\n      ${name}:`)),
-    ['PORT', 'HOST', 'DATABASE_URL', 'DATA_DIR']
-  )
-  t.end()
-})
-
-t.test('your own PostgreSQL replaces db', async (t) => {
-  const COMPOSE_FILE = 'docker-compose.yml:deploy/own-database.yml'
-  const services = await compose('config --services', { COMPOSE_FILE })
-  t.same(services.split('\n').sort(), ['api', 'migrate', 'proxy'])
-})
-
-t.test('replicas and limits change without a failed request', async (t) => {
-  configure('API_REPLICAS', '3')
-  await replaces(t, [], () => documented('More replicas'))
-  t.equal((await replicas()).length, 3)
-
-  configure('API_REPLICAS', '2')
-  await replaces(t, ['api'], () => documented('Change one limit'))
-  const [id, ...others] = await replicas()
-  t.equal(others.length, 1)
-  const memory = `docker inspect -f '{{.HostConfig.Memory}}' ${id}`
-  t.equal(await sh(memory), String(768 * 2 ** 20))
-})
-
-t.test('mistakes are found, and nothing is replaced', async (t) => {
-  await replaces(t, [], async () => {
-    const check = documented('Check', 0, { LOG_LEVEL: 'x' })
-    await t.rejects(check, /LOG_LEVEL must/)
-    const roll = sh('deploy/roll', { SHUTDOWN_TIMEOUT_MS: '0' })
-    await t.rejects(roll, /did not become ready and was removed/)
-
-    edit(proxyFile, /$/g, 'mistake\n')
-    await t.rejects(documented('Check'), /unknown keyword 'mistake'/)
-    await t.rejects(sh('deploy/reload'), /unknown keyword 'mistake'/)
-    edit(proxyFile, 'mistake\n', '')
-
-    const locked = sh('exec 8<deploy; flock 8; deploy/roll')
-    await t.rejects(locked, /Another script/)
-  })
-
-  const outdated = await documented('Check', 0, { DATABASE_CPUS: '1' })
-  t.match(outdated, 'up -d --wait --no-deps --force-recreate db')
-})
-
-t.test('proxy and database are replaced, and nothing else', async (t) => {
-  const replace = 'docker compose up -d --wait --no-deps --force-recreate'
-  await replaces(t, ['proxy'], () => inline(`${replace} proxy`), outage)
-  await replaces(t, ['db'], () => inline(`${replace} db`), databaseOutage)
-})
-
-t.test('secrets are rotated without one failed request, twice', async (t) => {
-  for (const next of [/:pet_categories_2:/, /:pet_categories:/]) {
-    const old = read('secrets/database_url').trim()
-    await underLoad(t, () => documented('Rotate secrets'))
-    t.match(read('secrets/database_url').replaceAll('//', ''), next)
+    const inApi = (command: string) =>
+      sh(`docker compose exec -T api ${command}`)
+    t.equal(await inApi('id -u'), '1000')
+    await t.rejects(inApi('touch /app/x'), /Read-only file system/)
+    await t.rejects(inApi('ls /run/secrets/owner_database_url'), /No such file/)
+    t.equal((await fetch(`${url}/metrics`)).status, 404)
     await t.rejects(
-      compose(`exec -T db psql "${old}" -c 'SELECT 1'`),
-      /password authentication failed/
+      sql('SET ROLE pet_categories_service; DROP TABLE pets'),
+      /must be owner/
     )
   }
-  await underLoad(t, async () => {
-    await documented('Rotate secrets', 1)
-    await inline('docker compose run --rm --no-deps migrate')
-  })
-})
-
-t.test('keys are rotated and revoked', async (t) => {
-  const rotated = lastLine(await documented('Keys', 0, { ID: '1' }))
-  t.ok(await serves(rotated))
-  const KEY = rotated.slice(0, 15)
-  const ID = await sql(`SELECT id FROM api_keys WHERE shown_part = '${KEY}'`)
-  await documented('Keys', 1, { ID })
-  const hasEnded = async () => !(await serves(rotated))
-  await eventually(hasEnded, 'the key is revoked')
-  const verified = await incident('key leaked', 3, { KEY, ID })
-  t.match(verified, /revoked[^]*"status":401/)
-})
-
-/** What the commands of incidents print that change nothing. */
-const findings: [incident: string, block: number, finding: RegExp][] = [
-  ['database down', 1, /uptime.*standby/],
-  ['disk full', 0, /pg_size_pretty[^]*slot_name/],
-  ['disk full', 1, /DELETE 0\nVACUUM/],
-  ['disk full', 2, /"createCategory","status":201/],
-  ['crash loop', 0, /^200$/],
-  ['key expires', 0, /valid/],
-  ['database slow', 2, /n_dead_tup/],
-  ['pool exhausted', 0, /pet-categories[^]*max_connections/],
-  ['overload', 0, /createCategory/],
-  ['flood', 0, /"key":"1"[^]*"ip":/],
-  ['migration pending', 0, /pet_shop/],
-  ['messages not consumed', 0, /oldest[^]*client_addr/],
-  ['clock skew', 0, /\d{10}\.\d+[^]*\d{10}\.\d+/]
-]
-
-t.test('the commands of incidents find what they look for', (t) =>
-  underLoad(t, async () => {
-    for (const [name, block, finding] of findings)
-      t.match(await incident(name, block), finding, name)
-  })
 )
 
-t.test('a killed database loses and doubles no create', async (t) => {
-  const killAndStart = async () => {
-    await sh('docker kill $(docker compose ps -q db)')
-    const isLogged = async () =>
-      (await incident('database down')).includes('is unavailable')
-    await eventually(isLogged, 'the log says why')
-    await inline('docker compose start db')
-    await eventually(serves, 'the service responds')
-  }
-  await underLoad(t, killAndStart, databaseOutage)
-  t.match(await incident('errors'), /"operation":"createCategory","status":503/)
+t.test('the proxy responds with Error bodies', async (t) => {
+  const trace = await sh(`curl -sX TRACE ${url}/v1/categories`)
+  t.match(JSON.parse(trace), { code: 'not_implemented', status: 501 })
+  const withoutHost = await sh(`curl -sH Host: ${url}/v1/categories`)
+  t.match(JSON.parse(withoutHost), { code: 'invalid_request', status: 400 })
+  const expecting = await sh(`curl -sH 'Expect: much' ${url}/v1/categories`)
+  t.match(JSON.parse(expecting), { code: 'unauthorized', status: 401 })
 })
 
-t.test('a locked table is found and released', async (t) => {
-  const lockAndRelease = async () => {
-    const locked = sql('BEGIN; LOCK TABLE categories; SELECT pg_sleep(600)')
-    const ended = t.rejects(locked, /terminating connection/)
-    let PID: string | undefined
-    const isFound = async () => {
-      PID = /^ +(\d+) \| psql/m.exec(await incident('database slow'))?.[1]
-      return PID !== undefined
-    }
-    await eventually(isFound, 'the lock is found')
-    await incident('database slow', 1, { PID: String(PID) })
-    await ended
-  }
-  // Some creates may wait for longer than DATABASE_TIMEOUT_MS.
-  await underLoad(t, lockAndRelease, databaseOutage)
+t.test('a roll and a roll back fail no request', async (t) => {
+  const first = await running()
+  const image = () =>
+    sh("docker inspect -f '{{.Image}}' $(docker compose ps -q api)")
+  const firstImage = await image()
+  await production.commit()
+  await underLoad(t, () => documented('Upgrade'))
+  t.notMatch(await running(), new RegExp(first.replaceAll('\n', '|')))
+  await sh('git checkout -q HEAD~1')
+  await underLoad(t, () => documented('Upgrade'))
+  t.equal(await image(), firstImage)
 })
 
-const names = () => listed(url, installation.key)
+t.test('a request is found after a roll by its X-Request-Id', async (t) => {
+  const headers = { authorization: `Bearer ${apiKey}`, 'x-request-id': 'mine' }
+  await fetch(`${url}/v1/categories`, { headers })
+  await documented('Upgrade')
+  const lines = await documented('Find a request', 0, { REQUEST_ID: 'mine' })
+  t.match(lines, /"operation":"listCategories"/)
+})
 
-/** Creates a category. */
-async function create(t: Test, name: string): Promise<void> {
-  const target = { url, key: installation.key, resource: 'categories' }
-  t.match(await createKeyed(target, name, name), { status: 201 })
-}
-
-const BACKUPS = path.join(folder, 'backups')
-const backUp = () => documented('Back up', 0, { BACKUPS })
-
-t.test('dumps are restored as a test, and removed', async (t) => {
-  const old = '2020-01-01T00-00-00Z.dump'
-  const other = `${project}-staging-${old}`
-  await sh(`
-    mkdir backups
-    touch -d 2020-01-01 backups/${project}-${old} backups/${other}`)
+t.test('a roll that fails, or is interrupted, changes nothing', async (t) => {
+  const before = await running()
+  await t.rejects(sh('flock deploy deploy/roll'), /Nothing was changed/)
+  await production.commit()
   await underLoad(t, async () => {
-    const dump = await backUp()
-    t.same(readdirSync(BACKUPS), [path.basename(dump), other])
-    await documented('Back up', 1, { BACKUPS })
-  })
-})
-
-t.test('a dump is restored into a new installation', async (t) => {
-  const before = await names()
-  const DUMP = lastLine(await backUp())
-  const listing = await incident('no backup', 0, { DUMP })
-  t.match(listing, 'TABLE DATA public categories')
-  await compose('down --volumes')
-  await compose('up -d --wait')
-  t.same(await names(), [])
-  // As of a version that came after the dump.
-  await sql(`
-    SET ROLE pet_categories_owner;
-    CREATE TABLE later (category bigint REFERENCES categories)`)
-  await documented('Restore', 0, { DUMP })
-  t.same(await names(), before)
-  t.equal(await sql("SELECT to_regclass('later')"), '')
-
-  const wrong = documented('Restore', 0, { DUMP: '.env' })
-  await t.rejects(wrong, /not a dump of this database/)
-  await create(t, 'after-the-restore')
-  await sh(
-    `set -m
-    deploy/restore "$DUMP" &
-    until docker compose ps -aq db | xargs docker inspect | grep -q listen_addresses=127
-    do sleep 0.1
-    done
-    kill -KILL -- -$!
-    wait $! || true`,
-    { DUMP }
-  )
-  await t.rejects(backUp(), /was killed/)
-  const up = 'docker compose up -d --wait'
-  await sh(`${up} || ${up}`)
-  t.equal((await names()).at(-1), 'after-the-restore', 'a kill changes nothing')
-})
-
-const now = () => sql('SELECT clock_timestamp()')
-
-t.test('a moment is restored from the archive, and then another', async (t) => {
-  const heading = 'Recover to a point in time'
-  const recover = (TIME: string) => documented(heading, 2, { TIME })
-  const archive = path.join(folder, 'archive')
-  await sh(`mkdir '${archive}'`)
-  configure('COMPOSE_FILE', 'docker-compose.yml:deploy/archive.yml')
-  configure('ARCHIVE', archive)
-  await replaces(t, ['db'], () => documented(heading), databaseOutage)
-  await t.rejects(recover(await now()), /no base backup from before/)
-  await underLoad(t, () => documented(heading, 1))
-
-  await create(t, 'kept')
-  const tooEarly = await now()
-  await create(t, 'wanted')
-  const right = await now()
-  await create(t, 'by-mistake')
-
-  await recover(tooEarly)
-  t.equal((await names()).at(-1), 'kept')
-  await create(t, 'later')
-  const output = await recover(right)
-  t.same((await names()).slice(-2), ['kept', 'wanted'])
-
-  const [, undo = ''] = /To undo it:\n +(.*)/.exec(output) ?? []
-  await sh(undo)
-  t.equal((await names()).at(-1), 'later')
-})
-
-/** Starts a consumer, with a role of its own, that writes to the database. */
-async function startConsumer(): Promise<void> {
-  await sql(`
-    CREATE ROLE consumer LOGIN PASSWORD 'change-me';
-    GRANT CONNECT ON DATABASE pet_categories TO consumer;
-    GRANT SELECT, INSERT ON messages TO consumer`)
-  await sh(`
-    docker run -d --name $IMAGE-consumer --network ${project}_back \
-      postgres:17-alpine sh -c '
-        while sleep 0.1
-        do psql postgres://consumer:change-me@db/pet_categories -qAtXc "
-          INSERT INTO messages (id, message)
-          SELECT gen_random_uuid(), current_user
-          RETURNING id"
-        done'`)
-}
-
-/** Resolves when the consumer has written, with the ids of all its messages. */
-async function consumerWrites(): Promise<string[]> {
-  const written = async () =>
-    (await sh('docker logs $IMAGE-consumer 2>/dev/null')).split('\n')
-  const { length } = await written()
-  const hasMore = async () => (await written()).length > length
-  await eventually(hasMore, 'the consumer writes')
-  return written()
-}
-
-t.test('the database moves to a new major version', async (t) => {
-  const before = await names()
-  await startConsumer()
-  await consumerWrites()
-  const upgrade = () => documented('Update PostgreSQL', 1)
-  await underLoad(t, upgrade, databaseOutage)
-  const acknowledged = await consumerWrites()
-  await sh('docker rm -f $IMAGE-consumer')
-  const stored = await sql('SELECT id FROM messages')
-  t.ok(acknowledged.every((id) => stored.includes(id)))
-  t.match(await sql('SHOW server_version'), /^18/)
-  t.same((await names()).slice(0, before.length), before)
-  t.match(await sh('ls archive/18-*'), 'copy-')
-
-  await documented('Old clusters')
-  t.match(await inDatabase('ls /var/lib/postgresql/data'), /^18-.+$/)
-})
-
-t.test('after a reboot the containers start in any order', async (t) => {
-  const all = `docker ps -aq --filter label=com.docker.compose.project=${project}`
-  const rebootAndLosePower = async () => {
-    await documented('Reboot the host')
-    await documented('Reboot the host', 1)
-    await sh(`
-      docker kill $(docker compose ps -q)
-      docker start $(${all})`)
-  }
-  await replaces(t, [], rebootAndLosePower, outage)
-})
-
-/** Puts a certificate into secrets/tls that is valid for so many days. */
-const renew = (days: number) =>
-  sh(`
-    openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=localhost \
-      -days ${days} -keyout privkey.pem -out fullchain.pem
-    cat fullchain.pem privkey.pem >secrets/tls/site.pem`)
-
-t.test('a certificate is renewed without a restart', async (t) => {
-  await renew(100)
-  configure('TLS', 'on')
-  await compose('up -d --wait --no-deps proxy')
-  const HOST = await sh(
-    "docker inspect $(docker compose ps -q proxy) -f '{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}'"
-  )
-  t.match(
-    await sh(`curl -isk https://${HOST}:8443/readyz`),
-    /^HTTP\S+ 200[^]*strict-transport-security: max-age=31536000/
-  )
-
-  const served = () =>
-    incident('certificate expired', 0, { HOST, PORT: '8443' })
-  const before = await served()
-  await replaces(t, [], async () => {
-    await renew(200)
-    await documented('Certificates')
-    await eventually(
-      async () => (await served()) !== before,
-      'the new certificate is served'
+    const roll = documented('Upgrade', 0, { LOG_LEVEL: 'mistake' })
+    await t.rejects(roll, /LOG_LEVEL[^]*The old one goes on/)
+    await t.rejects(
+      sh(`deploy/roll & roll=$!
+        until [ "$(docker compose ps -q api | wc -l)" -gt 2 ]; do sleep 0.1; done
+        kill $roll; wait $roll`),
+      /The old one goes on/
     )
-    // As certbot runs a hook: with sh, elsewhere.
-    const hook = installation
-      .block('Certificates', 1)
-      .replace('/srv/pet-categories', folder)
-    await sh(`cd /; env RENEWED_LINEAGE='${folder}' sh -ec '${hook}'`)
   })
+  t.equal(await running(), before)
 })
 
-const evaluate = prometheusAt('http://127.0.0.1:3909')
-
-/** Resolves when an expression has so many values. */
-const measures = (expression: string, count: number) =>
-  eventually(
-    async () => (await evaluate(expression)).length === count,
-    `${count} values of ${expression}`
+t.test('a killed replica', async (t) => {
+  await underLoad(
+    t,
+    () => sh('docker kill $(docker compose ps -q api | head -n 1)'),
+    outage
   )
-
-t.test('one command adds Prometheus, which finds every exporter', async (t) => {
-  configure(
-    'COMPOSE_FILE',
-    'docker-compose.yml:deploy/archive.yml:deploy/monitoring.yml'
+  await documented('Upgrade')
+  const states = await sh(
+    "docker compose ps -a api --format '{{.Image}} {{.State}}' | sort -u"
   )
-  // So that the test need not wait.
-  edit('deploy/monitoring/prometheus.yml', /15s/g, '2s')
-  edit('deploy/observability/rules.yml', /for: 30s$/gm, 'for: 2s')
-  edit('deploy/observability/rules.yml', /for: [123]m$/gm, 'for: 15s')
-  await replaces(t, [], () => documented('Prometheus'))
-  const ports = await compose("ps --format '{{.Ports}}'")
-  t.notMatch(ports, /(0\.0\.0\.0|\[?::\]?):/, 'not for other machines')
-
-  await measures('up{job="pet-categories"} == 1', 2)
-  await measures('up{job!="pet-categories"} == 1', 7)
-  await measures('node_filesystem_avail_bytes{mountpoint="/"} > 0', 1)
+  t.match(states, /^\S+ running$/, 'the roll has removed it')
 })
 
-t.test('incidents raise their alerts', async (t) => {
-  // Several at once, because each takes a while.
-  await renew(5)
-  await inDatabase('chmod 0 "$ARCHIVE_FOLDER"')
-  await sql('SELECT pg_current_xact_id(), pg_switch_wal()')
-  await sh(`
-    deploy/reload
-    echo 'backup_last_success_timestamp_seconds{kind="dump"} 0' >metrics/dump.prom`)
-  for (const name of ['CertificateExpires', 'ArchivingFails', 'NoBackup'])
-    await measures(firing(name), 1)
-  t.match(await incident('archiving fails'), 'archive command failed')
-  await inDatabase('chmod 700 "$ARCHIVE_FOLDER"')
+t.test('a frozen replica', (t) =>
+  underLoad(
+    t,
+    () =>
+      sh(
+        'api=$(docker compose ps -q api | head -n 1); docker pause $api; sleep 20; docker unpause $api'
+      ),
+    outage
+  )
+)
 
-  await compose('stop proxy')
-  await measures(firing('ServiceUnreachable'), 1)
-  t.match(await incident('proxy down'), 'Exited')
-  await incident('proxy down', 1)
-  await incident('monitoring down')
+t.test('a killed database', (t) =>
+  underLoad(
+    t,
+    () =>
+      sh(
+        'docker kill $(docker compose ps -q db); docker compose up -d --wait db'
+      ),
+    outage
+  )
+)
+
+t.test('the proxy loads its configuration', async (t) => {
+  const file = path.join(production.clone, 'deploy/proxy/haproxy.cfg')
+  const last = '  default_backend api\n'
+  const rule = '  http-request return status 200 if { path /added }\n'
+  writeFileSync(file, readFileSync(file, 'utf8').replace(last, rule + last))
+  await underLoad(t, () => documented('Configure'))
+  t.equal((await fetch(`${url}/added`)).status, 200)
+  await sh('git checkout deploy/proxy; docker compose kill -s USR2 proxy')
 })
 
-t.test('lost secrets are replaced, with HTTPS and monitoring', async (t) => {
-  const certificate = read('secrets/tls/site.pem')
-  const loseAndReplace = async () => {
-    rmSync(path.join(folder, 'secrets'), { recursive: true })
-    const replace = () => documented('Rotate secrets', 2)
-    await t.rejects(replace(), /needs a certificate/)
-    write('secrets/tls/site.pem', certificate)
-    await replace()
+t.test('dump and restore, with objects of other owners', async (t) => {
+  await sql(`
+    CREATE ROLE consumer LOGIN PASSWORD 'secret';
+    CREATE SCHEMA consumer AUTHORIZATION consumer;
+    CREATE TABLE consumer.processed (id uuid PRIMARY KEY REFERENCES messages);
+    ALTER TABLE consumer.processed OWNER TO consumer;
+    CREATE FUNCTION consumer.f() RETURNS int RETURN 1;
+    ALTER FUNCTION consumer.f OWNER TO consumer;
+    CREATE PUBLICATION events FOR TABLE messages;
+    GRANT SELECT ON messages TO consumer;
+    ALTER DATABASE pet_categories SET log_min_duration_statement = 2000;
+    GRANT CREATE ON DATABASE pet_categories TO consumer`)
+  const state = () =>
+    sql(`SELECT (SELECT count(*) FROM categories), (SELECT count(*) FROM consumer.processed),
+      (SELECT json_agg(pubname) FROM pg_publication), has_database_privilege('consumer', 'pet_categories', 'CREATE'),
+      (SELECT setconfig FROM pg_db_role_setting JOIN pg_database ON pg_database.oid = setdatabase WHERE datname = current_database())`)
+  const before = await state()
+  let DUMP = ''
+  await underLoad(t, async () => {
+    DUMP = lastLine(await documented('Back up'))
+  })
+  const modes = await sh(`stat -c %a ${DUMP.replace(/dump$/, '*')}`)
+  t.equal(modes, '600\n600\n600')
+
+  await t.rejects(
+    documented('Restore', 0, { DUMP: path.join(production.clone, '.env') })
+  )
+  const drop = lastLine(await documented('Restore', 0, { DUMP }))
+  const [, ...rest] = (await state()).split('|')
+  t.same(rest, before.split('|').slice(1))
+  await sh(drop)
+
+  await sql(
+    'ALTER TABLE categories DISABLE TRIGGER USER; DELETE FROM categories'
+  )
+  await t.rejects(documented('Back up'), /had \d+ rows[^]*\.suspect/)
+  await documented('Restore', 0, { DUMP })
+})
+
+t.test('the last dumps are kept, whatever their age', async (t) => {
+  const old = path.join(backups, 'petcat-test-2020-01-0')
+  await sh(
+    `for day in 1 2 3; do touch ${old}\${day}T00-00-00Z.dump ${old}\${day}T00-00-00Z.rows; done`
+  )
+  const keep = (count: number) =>
+    sh(`deploy/backup "$BACKUPS" ${count}; ls "$BACKUPS"/*.dump`)
+  t.match(await keep(4), /2020-01-03/)
+  t.notMatch(await keep(2), /2020/)
+})
+
+t.test('staging is upgraded beside production', async (t) => {
+  const before = await running()
+  await staging.documented('Install')
+  await staging.commit()
+  await underLoad(t, async () => {
+    await staging.documented('Upgrade')
+    await sh('docker compose up -d --wait')
+  })
+  t.equal(await running(), before)
+})
+
+t.test('PostgreSQL is upgraded to a major version', async (t) => {
+  const upgrade = async () => {
+    const DUMP = lastLine(await documented('Upgrade PostgreSQL'))
+    await documented('Upgrade PostgreSQL', 1, { DUMP })
   }
-  await underLoad(t, loseAndReplace, outage)
+  await underLoad(t, upgrade, outage, 100)
+  t.match(await sql('SHOW server_version'), /^18/)
+  await sql('SET ROLE consumer; SELECT FROM messages')
 })
+
+t.test('a failover to a synchronous standby, ten times', async (t) => {
+  // Each standby copies pg_hba.conf, and gets the name of the primary when that is gone.
+  await sh(
+    `docker compose exec -T db sh -c 'echo "host replication all all scram-sha-256" >>$PGDATA/pg_hba.conf'`
+  )
+  await sql('SELECT pg_reload_conf()')
+  await underLoad(
+    t,
+    () =>
+      sh(`
+    image=$(docker inspect -f '{{.Config.Image}}' $(docker compose ps -q db))
+    primary=$(docker inspect -f '{{slice .Name 1}}' $(docker compose ps -q db))
+    psql() { docker exec "$1" psql -qAtX -v ON_ERROR_STOP=1 -U postgres -c "$2"; }
+    for round in 1 2 3 4 5 6 7 8 9 10; do
+      standby=petcat-test-standby-$round
+      docker run -d --name $standby --network petcat-test_back --user postgres \
+        -e PGPASSWORD=$(cat secrets/postgres_password) --entrypoint bash $image -ec '
+          pg_basebackup -h db -U postgres -D /tmp/data -R -X stream -c fast
+          exec postgres -D /tmp/data -c listen_addresses=*' >/dev/null
+      psql $primary "ALTER SYSTEM SET synchronous_standby_names = 'walreceiver'"
+      psql $primary 'SELECT pg_reload_conf()' >/dev/null
+      until [ "$(psql $primary "SELECT sync_state FROM pg_stat_replication WHERE state = 'streaming'")" = sync ]; do sleep 0.2; done
+      sleep 2
+      docker kill $primary >/dev/null
+      docker network disconnect petcat-test_back $primary
+      psql $standby 'SELECT pg_promote()' >/dev/null
+      psql $standby 'ALTER SYSTEM RESET synchronous_standby_names'
+      psql $standby 'SELECT pg_reload_conf()' >/dev/null
+      docker network disconnect petcat-test_back $standby
+      docker network connect --alias db petcat-test_back $standby
+      primary=$standby
+      until curl -sf ${url}/readyz >/dev/null; do sleep 0.2; done
+      sleep 1
+    done`),
+    outage
+  )
+  await sh(
+    'docker ps -aq --filter name=petcat-test-standby | xargs docker rm -f'
+  )
+})
+
+t.test('alerts fire when they should', () =>
+  sh(`docker compose run --rm --no-deps -T -e TMPDIR=/prometheus \\
+    --entrypoint promtool prometheus test rules /etc/prometheus/alerts.test.yml`)
+)
