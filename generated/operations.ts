@@ -1,6 +1,6 @@
 // Generated from openapi.yaml by `npm run generate`. Do not edit.
 
-import type { Handler } from '../src/framework/openapi/handler.ts'
+import type { Handler } from '../src/openapi/handler.ts'
 import type { operations } from './types.ts'
 
 /** The handler of each operation, by operationId. */
@@ -19,6 +19,4 @@ export interface OperationHandlers {
   getPet: Handler<operations['getPet']>
   /** GET /store/orders */
   listOrders: Handler<operations['listOrders']>
-  /** DELETE /store/orders/{orderId} */
-  cancelOrder: Handler<operations['cancelOrder']>
 }

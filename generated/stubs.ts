@@ -1,6 +1,6 @@
 // Generated from openapi.yaml by `npm run generate`. Do not edit.
 
-import { notImplemented } from '../src/framework/openapi/not-implemented.ts'
+import { notImplemented } from '../src/openapi/not-implemented.ts'
 import type { OperationHandlers } from './operations.ts'
 
 /** Respond with 501 until src/handlers has the handler of the operation. */
@@ -11,6 +11,5 @@ export const stubs: OperationHandlers = {
   listPets: notImplemented,
   createPet: notImplemented,
   getPet: notImplemented,
-  listOrders: notImplemented,
-  cancelOrder: notImplemented
+  listOrders: notImplemented
 }

@@ -12,13 +12,9 @@ export interface paths {
          * List all categories
          * @description Returns all categories in one array, oldest first (by id), including
          *     every category whose creation was acknowledged before this request.
+         *     Lists of 1 KiB or more are compressed if `Accept-Encoding` allows `gzip`.
          *
-         *     To avoid downloading an unchanged list, send the `ETag` of your copy as
-         *     `If-None-Match`. Lists of 1 KiB or more are compressed if
-         *     `Accept-Encoding` allows `gzip`.
-         *
-         *     A list over the limit of the deployment, by default 32 MiB, gets `507`
-         *     until its operator raises the limit.
+         *     A list over the limit of the deployment, by default 32 MiB, gets 507.
          */
         get: operations["listCategories"];
         put?: never;
@@ -68,11 +64,6 @@ export interface paths {
          * List pets, page by page
          * @description Returns pets in one array, oldest first (by id), at most `limit` of
          *     them. With `status`, returns only pets of that status.
-         *
-         *     For the next page, send the `id` of the last pet as `after`, or follow
-         *     the `Link` header with `rel="next"` (RFC 8288). A page with fewer than
-         *     `limit` pets is the last. Together, the pages have every pet whose
-         *     creation was acknowledged before the first request.
          *
          *     Do not use `after` to wait for new pets: a pet gets its id before it is
          *     stored, so it may appear behind a page that you have read.
@@ -137,32 +128,15 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/store/orders/{orderId}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post?: never;
-        /**
-         * Cancel an order
-         * @description Deletes an order, unless it is complete or its `shipDate` is past.
-         *     Cancelling an order a second time returns 404, so a retry after
-         *     `outcome_unknown` is safe.
-         */
-        delete: operations["cancelOrder"];
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /**
+         * Format: int64
+         * @description Unique; has gaps
+         */
+        Id: number;
         /** @description A category to create */
         NewCategory: {
             /** @description Category name; not unique */
@@ -172,11 +146,7 @@ export interface components {
         };
         /** @description A stored category */
         Category: {
-            /**
-             * Format: int64
-             * @description Unique, up to 2^63-1
-             */
-            id: bigint;
+            id: components["schemas"]["Id"];
             /** @description Category name */
             name: string;
             /** @description Short description of the category; absent if there is none */
@@ -186,11 +156,7 @@ export interface components {
         NewPet: {
             /** @description Name of the pet; not unique */
             name: string;
-            /**
-             * Format: int64
-             * @description The id of an existing category
-             */
-            categoryId: bigint;
+            categoryId: components["schemas"]["Id"];
             /**
              * @description Whether the pet is for sale
              * @default available
@@ -200,18 +166,10 @@ export interface components {
         };
         /** @description A stored pet */
         Pet: {
-            /**
-             * Format: int64
-             * @description Unique, up to 2^63-1
-             */
-            id: bigint;
+            id: components["schemas"]["Id"];
             /** @description Name of the pet */
             name: string;
-            /**
-             * Format: int64
-             * @description Its category
-             */
-            categoryId: bigint;
+            categoryId: components["schemas"]["Id"];
             /**
              * @description Whether the pet is for sale
              * @enum {string}
@@ -220,16 +178,8 @@ export interface components {
         };
         /** @description An order of a pet */
         Order: {
-            /**
-             * Format: int64
-             * @description Unique, up to 2^63-1
-             */
-            id: bigint;
-            /**
-             * Format: int64
-             * @description Id of the pet
-             */
-            petId: bigint;
+            id: components["schemas"]["Id"];
+            petId: components["schemas"]["Id"];
             /**
              * Format: int32
              * @description At least 1
@@ -265,31 +215,7 @@ export interface components {
              */
             createdAt: string;
         };
-        /**
-         * @description The body of every error response. These are all codes; more may follow.
-         *     Those with a star also occur where no operation documents them.
-         *
-         *     | status | code | reason |
-         *     | ------ | ---- | ------ |
-         *     | 400 | invalid_request* | The request breaks a rule, which the message names |
-         *     | 400 | unknown_category | The categoryId of a new pet is the id of no category |
-         *     | 401 | unauthorized | The API key is missing or invalid |
-         *     | 403 | insufficient_scope | The API key lacks the scope of the operation |
-         *     | 404 | not_found* | Nothing has this path, or this id |
-         *     | 405 | method_not_allowed* | The path has other methods, which the header Allow lists |
-         *     | 408 | request_timeout* | The request did not arrive in time; nothing was stored |
-         *     | 409 | idempotency_key_in_use | Another request with this Idempotency-Key is in progress |
-         *     | 409 | order_not_cancellable | The order is complete, or its shipDate is past |
-         *     | 413 | payload_too_large | The body is larger than 64 KiB |
-         *     | 422 | idempotency_key_reused | This Idempotency-Key was used with another body |
-         *     | 429 | rate_limited | Too many requests with one key, or from one address |
-         *     | 431 | headers_too_large* | The URL and the headers are too large |
-         *     | 500 | internal_error | A fault of the service |
-         *     | 501 | not_implemented* | The method is unknown, or the operation has no handler yet |
-         *     | 503 | unavailable | The service cannot run the request now; it had no effect |
-         *     | 503 | outcome_unknown | The request may have had an effect; also if the proxy gets no response |
-         *     | 507 | list_too_long | The list is larger than the deployment can send |
-         */
+        /** @description The body of every error response; `info.description` lists the codes */
         Error: {
             /** @description Machine-readable error code; more values may follow */
             code: string;
@@ -303,32 +229,8 @@ export interface components {
         };
     };
     responses: {
-        /** @description The body or a header breaks a rule, which the message names */
-        BadRequest: {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Error"];
-            };
-        };
-        /**
-         * @description A query parameter breaks a rule, which the message names, or the request
-         *     has a body or a precondition that the operation does not accept
-         */
+        /** @description A query parameter or a header breaks a rule, which the message names */
         BadQuery: {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Error"];
-            };
-        };
-        /**
-         * @description The id is not an integer from 1 to 2^63-1, or the request has a query
-         *     parameter, a body or a precondition, which the operation does not accept
-         */
-        InvalidId: {
             headers: {
                 [name: string]: unknown;
             };
@@ -348,18 +250,18 @@ export interface components {
         };
         /**
          * @description The API key is valid, but lacks the scope that the operation needs. Ask
-         *     the operator for another key: the scopes of a key do not change.
+         *     the operator for another API key: the scopes of one do not change.
          */
         Forbidden: {
             headers: {
-                "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
+                "WWW-Authenticate": components["headers"]["ScopeChallenge"];
                 [name: string]: unknown;
             };
             content: {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description Another request with this Idempotency-Key is still in progress; retry with the same key and body */
+        /** @description Another request with this Idempotency-Key is in progress; send this one again */
         IdempotencyKeyInUse: {
             headers: {
                 "Retry-After": components["headers"]["RetryAfter"];
@@ -387,7 +289,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description Too many requests with one key, or without one from one address */
+        /** @description Too many requests with one API key, or without one from one address */
         TooManyRequests: {
             headers: {
                 "Retry-After": components["headers"]["RetryAfter"];
@@ -424,8 +326,8 @@ export interface components {
         /**
          * @description The service cannot reach its database, or is overloaded. `unavailable`
          *     has Retry-After, and nothing was stored. `outcome_unknown` has
-         *     X-Should-Retry, and the request may have taken effect: with an
-         *     Idempotency-Key, send it again with the same key.
+         *     X-Should-Retry, and the request may have taken effect: send it again
+         *     with the same Idempotency-Key.
          */
         UnavailableOrOutcomeUnknown: {
             headers: {
@@ -442,14 +344,10 @@ export interface components {
         /** @description Maximum number of items in the page */
         Limit: number;
         /** @description The `id` of the last item of the previous page; omit it for the first page */
-        After: bigint;
+        After: number;
         /**
-         * @description A new unique value for each thing to create, such as a UUID, bare or in
-         *     double quotes (draft-ietf-httpapi-idempotency-key-header-07). After a
-         *     failure that may pass, send the request again with the same key and
-         *     body: for at least 24 hours it creates only once. Only a success uses up
-         *     the value. It belongs to your API key, also after a rotation, and to one
-         *     operation: others may use the same value for something else.
+         * @description A new unique value for each thing to create, such as a UUID: visible
+         *     ASCII characters (draft-ietf-httpapi-idempotency-key-header)
          */
         IdempotencyKey: string;
         /** @description The `ETag` of your copy, or several, or `*` (RFC 9110, section 13.1.2) */
@@ -464,11 +362,15 @@ export interface components {
          */
         RequestId: string;
         /**
-         * @description Challenge (RFC 6750), with `error="invalid_token"` if a key was sent; in
-         *     a 403 with `error="insufficient_scope"` and the needed `scope`
+         * @description Challenge (RFC 6750), with `error="invalid_token"` if an API key was sent
          * @example Bearer realm="pet-categories"
          */
         WwwAuthenticate: string;
+        /**
+         * @description Challenge (RFC 6750), with the scope that the operation needs
+         * @example Bearer realm="pet-categories", error="insufficient_scope", scope="categories:write"
+         */
+        ScopeChallenge: string;
         /**
          * @description Seconds to wait before a retry
          * @example 1
@@ -479,12 +381,13 @@ export interface components {
          *     POST without an Idempotency-Key, because it could create twice; `true`
          *     for every other request. Some generated SDKs obey this header. Absent
          *     if the request had no effect.
-         * @example false
+         * @example true
          */
         ShouldRetry: boolean;
         /**
-         * @description Present and true if an earlier request with this key created it
-         * @example true
+         * @description `true` if an earlier request with this Idempotency-Key created it,
+         *     otherwise absent
+         * @example false
          */
         Replayed: boolean;
         /**
@@ -499,15 +402,11 @@ export interface components {
          */
         RateLimitPolicy: string;
         /**
-         * @description The next page (RFC 8288), as a relative URL; absent from the last page
-         * @example <?limit=20&after=20>; rel="next"
+         * @description The next page (RFC 8288), as a relative URL such as
+         *     `<?limit=20&after=20>; rel="next"`; absent from the last page
+         * @example
          */
         NextPage: string;
-        /**
-         * @description The URL of what was created, relative to the URL of the request
-         * @example pets/7
-         */
-        Location: string;
         /**
          * @description Time of the deprecation, in Unix seconds (RFC 9745)
          * @example @1795305600
@@ -566,7 +465,15 @@ export interface operations {
                 };
                 content?: never;
             };
-            400: components["responses"]["BadQuery"];
+            /** @description A query parameter or a header breaks a rule, which the message names */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             429: components["responses"]["TooManyRequests"];
@@ -588,12 +495,8 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A new unique value for each thing to create, such as a UUID, bare or in
-                 *     double quotes (draft-ietf-httpapi-idempotency-key-header-07). After a
-                 *     failure that may pass, send the request again with the same key and
-                 *     body: for at least 24 hours it creates only once. Only a success uses up
-                 *     the value. It belongs to your API key, also after a rotation, and to one
-                 *     operation: others may use the same value for something else.
+                 * @description A new unique value for each thing to create, such as a UUID: visible
+                 *     ASCII characters (draft-ietf-httpapi-idempotency-key-header)
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
@@ -619,7 +522,15 @@ export interface operations {
                     "application/json": components["schemas"]["Category"];
                 };
             };
-            400: components["responses"]["BadRequest"];
+            /** @description The body or a header breaks a rule, which the message names */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             409: components["responses"]["IdempotencyKeyInUse"];
@@ -635,12 +546,8 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A new unique value for each thing to create, such as a UUID, bare or in
-                 *     double quotes (draft-ietf-httpapi-idempotency-key-header-07). After a
-                 *     failure that may pass, send the request again with the same key and
-                 *     body: for at least 24 hours it creates only once. Only a success uses up
-                 *     the value. It belongs to your API key, also after a rotation, and to one
-                 *     operation: others may use the same value for something else.
+                 * @description A new unique value for each thing to create, such as a UUID: visible
+                 *     ASCII characters (draft-ietf-httpapi-idempotency-key-header)
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
@@ -666,7 +573,15 @@ export interface operations {
                     "application/json": components["schemas"]["Message"];
                 };
             };
-            400: components["responses"]["BadRequest"];
+            /** @description The body or a header breaks a rule, which the message names */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             409: components["responses"]["IdempotencyKeyInUse"];
@@ -719,12 +634,8 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A new unique value for each thing to create, such as a UUID, bare or in
-                 *     double quotes (draft-ietf-httpapi-idempotency-key-header-07). After a
-                 *     failure that may pass, send the request again with the same key and
-                 *     body: for at least 24 hours it creates only once. Only a success uses up
-                 *     the value. It belongs to your API key, also after a rotation, and to one
-                 *     operation: others may use the same value for something else.
+                 * @description A new unique value for each thing to create, such as a UUID: visible
+                 *     ASCII characters (draft-ietf-httpapi-idempotency-key-header)
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
@@ -743,7 +654,6 @@ export interface operations {
                     "X-Request-Id": components["headers"]["RequestId"];
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    Location: components["headers"]["Location"];
                     "Idempotent-Replayed": components["headers"]["Replayed"];
                     [name: string]: unknown;
                 };
@@ -776,7 +686,7 @@ export interface operations {
             header?: never;
             path: {
                 /** @description The id of the pet */
-                petId: bigint;
+                petId: components["schemas"]["Id"];
             };
             cookie?: never;
         };
@@ -797,7 +707,15 @@ export interface operations {
                     "application/json": components["schemas"]["Pet"];
                 };
             };
-            400: components["responses"]["InvalidId"];
+            /** @description The id is not a positive integer, or a header breaks a rule */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             /** @description There is no such pet */
@@ -850,54 +768,6 @@ export interface operations {
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];
-        };
-    };
-    cancelOrder: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description The id of the order */
-                orderId: bigint;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The order is cancelled and no longer listed */
-            204: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            400: components["responses"]["InvalidId"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            /** @description There is no such order; it may already have been cancelled */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The order can no longer be cancelled */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            429: components["responses"]["TooManyRequests"];
-            500: components["responses"]["InternalError"];
-            503: components["responses"]["UnavailableOrOutcomeUnknown"];
         };
     };
 }

@@ -1,25 +1,80 @@
 #!/usr/bin/env node
-// `npm run keys`, or the command `…-keys` of the image: manages API keys.
-import '../framework/javascript-pg.ts'
-import { keyCommands } from '../framework/keys/key-commands.ts'
-import { ApiKeyStore } from '../framework/keys/store.ts'
-import { exitOnError } from '../framework/exit-on-error.ts'
-import { createLogger } from '../framework/log.ts'
-import { readApiDocument } from '../framework/openapi/document.ts'
-import { api } from '../handlers/index.ts'
-import { withMigratedDatabase } from './run-command.ts'
+// `npm run keys`, or `pet-categories-keys` in the image: manages API keys.
+import { parseArgs } from 'node:util'
+import { exitWithError } from '../exit-with-error.ts'
+import { ApiKeyStore } from '../api-keys/store.ts'
+import { readApiDocument } from '../openapi/document.ts'
+import { withConnection } from './with-connection.ts'
 
-const { service: serviceName, apiKeyPrefix } = api.names
-const { scopes } = readApiDocument(api.openapiFile)
+const usage = `Usage: keys create --name NAME [--expires 90d] [--scope SCOPE ...]
+       keys list [--json]
+       keys revoke ID
 
-// On stdout is what a command prints, such as the only copy of a key.
-const log = createLogger('info', apiKeyPrefix, process.stderr.fd)
+create  prints a new API key, once. Without --scope, it may do everything;
+        without --expires (30m, 24h, 90d), it works until it is revoked. API
+        keys of one NAME share their Idempotency-Keys and their rate limit: to
+        replace an API key, create another, change the client, and revoke the
+        first.
+list    shows all API keys, each with its first characters only.
+revoke  ends an API key within a second.`
 
-const program = keyCommands(
-  (action) =>
-    withMigratedDatabase((database) =>
-      action(new ApiKeyStore(database, apiKeyPrefix, log))
-    ),
-  scopes
-)
-await program.parseAsync().catch(exitOnError(serviceName))
+/** Each command rejects the arguments that it does not use. */
+async function main([command, ...args]: string[]): Promise<void> {
+  if (command === 'create') await create(args)
+  else if (command === 'list') await list(args)
+  else if (command === 'revoke') await revoke(args)
+  else if (command === '--help') console.log(usage)
+  else throw new Error('use create --name NAME, list or revoke ID; see --help')
+}
+
+async function create(args: string[]): Promise<void> {
+  const options = {
+    name: { type: 'string' },
+    expires: { type: 'string' },
+    scope: { type: 'string', multiple: true }
+  } as const
+  const { values } = parseArgs({ args, options })
+  const { name, expires: lifetime, scope: scopes } = values
+  if (name === undefined) throw new Error('create needs --name NAME')
+  requireDuration(lifetime)
+  requireScopes(scopes)
+
+  await withConnection((connection) =>
+    new ApiKeyStore(connection).create(name, { lifetime, scopes })
+  )
+}
+
+async function list(args: string[]): Promise<void> {
+  const options = { json: { type: 'boolean' } } as const
+  const { json } = parseArgs({ args, options }).values
+
+  await withConnection(async (connection) => {
+    const apiKeys = await new ApiKeyStore(connection).list()
+    return json ? JSON.stringify(apiKeys, null, 2) : apiKeys
+  })
+}
+
+async function revoke(args: string[]): Promise<void> {
+  const { positionals } = parseArgs({ args, allowPositionals: true })
+  const [id, ...others] = positionals
+  if (id === undefined || others.length > 0)
+    throw new Error('revoke needs one ID; see: keys list')
+
+  await withConnection(async (connection) => {
+    await new ApiKeyStore(connection).revoke(id)
+    return `Revoked API key ${id}. It stops working within a second.`
+  })
+}
+
+function requireDuration(text: string | undefined): void {
+  if (text !== undefined && !/^[1-9]\d{0,5}[smhd]$/.test(text))
+    throw new Error('--expires must be a duration such as 30m, 24h or 90d')
+}
+
+function requireScopes(scopes: string[] = []): void {
+  const { scopes: known } = readApiDocument()
+  if (!scopes.every((scope) => known.includes(scope)))
+    throw new Error(`--scope must be one of: ${known.join(', ')}`)
+}
+
+await main(process.argv.slice(2)).catch(exitWithError)

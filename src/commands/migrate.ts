@@ -1,27 +1,18 @@
-// `npm run migrate`: applies the pending migrations to the configured database.
-// `npm run migrate -- --check` checks the configuration, and prints them only.
+#!/usr/bin/env node
+// `npm run migrate`, or `pet-categories-migrate` in the image: applies the
+// pending migrations to the database of the configuration, as its owner.
 import { parseArgs } from 'node:util'
-import '../framework/javascript-pg.ts'
-import { exitOnError } from '../framework/exit-on-error.ts'
-import type { OpenedDatabase } from '../framework/open-database.ts'
-import { api } from '../handlers/index.ts'
-import { withDatabase } from './run-command.ts'
+import { loadConfig } from '../config.ts'
+import { exitWithError } from '../exit-with-error.ts'
+import { createLogger } from '../log.ts'
+import { applyMigrations } from '../postgres/migrate.ts'
 
-const isUpToDate = 'The database is up to date.'
-
-async function run(): Promise<void> {
-  const { values } = parseArgs({ options: { check: { type: 'boolean' } } })
-  return values.check ? withDatabase(check, 'silent') : withDatabase(migrate)
+async function main(): Promise<void> {
+  // There are none: it rejects those that it gets.
+  parseArgs({ options: {} })
+  const { DATABASE_URL, LOG_LEVEL } = loadConfig(process.env)
+  await applyMigrations(DATABASE_URL, createLogger(LOG_LEVEL))
+  console.log('The database is up to date.')
 }
 
-async function migrate(opened: OpenedDatabase): Promise<string> {
-  await opened.migrate()
-  return isUpToDate
-}
-
-async function check(opened: OpenedDatabase): Promise<string> {
-  const pending = await opened.findPending()
-  return pending.length === 0 ? isUpToDate : `To migrate: ${pending.join(', ')}`
-}
-
-await run().catch(exitOnError(api.names.service))
+await main().catch(exitWithError)

@@ -1,27 +1,42 @@
-import { newCategoryColumns } from '../../generated/columns.ts'
-import { categoryJson } from '../../generated/json.ts'
 import type { OperationHandlers } from '../../generated/operations.ts'
-import { creationHandler } from '../framework/creates/creation-handler.ts'
-import { listHandler } from '../framework/reads/list-handler.ts'
-import type { ResponseBuffers } from '../framework/reads/response-buffers.ts'
-import type { Database } from '../framework/postgres/database.ts'
+import type { components } from '../../generated/types.ts'
+import { creationHandler } from '../creates/creation-handler.ts'
+import type { Database } from '../postgres/database.ts'
+import { rowJson } from '../postgres/row-json.ts'
+import { listHandler } from '../reads/list-handler.ts'
+import type { ResponseBuffers } from '../reads/response-buffers.ts'
+
+type Schemas = components['schemas']
+
+const categoryJson = rowJson<Schemas['Category']>({
+  id: 'id',
+  name: 'name',
+  description: 'description'
+})
 
 /** The operations on categories. */
-export function categoryHandlers(database: Database, buffers: ResponseBuffers) {
-  return {
+export const categoryHandlers = (
+  database: Database,
+  buffers: ResponseBuffers
+) =>
+  ({
     listCategories: listHandler(database, buffers, {
       statementName: 'listCategories',
       table: 'categories',
       json: categoryJson
     }),
 
-    createCategory: creationHandler(database, {
+    createCategory: creationHandler<
+      Schemas['NewCategory'],
+      Schemas['Category']
+    >(database, {
       operationId: 'createCategory',
-      status: 201,
       table: 'categories',
       newId: `nextval('categories_id_seq')`,
-      bodyColumns: newCategoryColumns,
+      bodyColumns: {
+        name: ['name', 'text'],
+        description: ['description', 'text']
+      },
       json: categoryJson
     })
-  } satisfies Partial<OperationHandlers>
-}
+  }) satisfies Partial<OperationHandlers>

@@ -1,91 +1,94 @@
-import { newPetColumns } from '../../generated/columns.ts'
-import { petJson } from '../../generated/json.ts'
 import type { OperationHandlers } from '../../generated/operations.ts'
-import { listPetsPage } from '../../generated/pages.ts'
-import { creationHandler } from '../framework/creates/creation-handler.ts'
-import { HttpError, notFound } from '../framework/errors.ts'
-import { pageHandler } from '../framework/reads/page-handler.ts'
-import type { ResponseBuffers } from '../framework/reads/response-buffers.ts'
-import { sendJson } from '../framework/openapi/handler.ts'
-import type { Database } from '../framework/postgres/database.ts'
-import { sql } from '../framework/postgres/sql.ts'
-import { rowReader } from '../framework/reads/row-reader.ts'
+import type { components } from '../../generated/types.ts'
+import { creationHandler } from '../creates/creation-handler.ts'
+import { HttpError, notFound } from '../errors.ts'
+import type { Database } from '../postgres/database.ts'
+import { type RawJson, rowJson } from '../postgres/row-json.ts'
+import { sql } from '../postgres/sql.ts'
+import { pageReader } from '../reads/page-reader.ts'
+import { rowReader } from '../reads/row-reader.ts'
 
-const allPetsSql = sql`
-  SELECT *
+type Schemas = components['schemas']
+type Pet = Schemas['Pet']
+
+const petJson = rowJson<Pet>({
+  id: 'id',
+  name: 'name',
+  categoryId: 'category_id',
+  status: 'status'
+})
+
+const getPetSql = sql`
+  SELECT id AS wanted, ${petJson} AS json
   FROM pets
-  WHERE id > input.after
+  WHERE id = ANY ($1)
 `
 
-// With `WHERE pets.status = input.status`, PostgreSQL would search the primary
-// key even for a rare status. These conditions fit the index (status, id).
-const petsOfStatusSql = sql`
-  SELECT *
+const listPetsSql = sql`
+  SELECT id, ${petJson} AS json
   FROM pets
-  WHERE (pets.status, id) > (input.status, input.after)
-    AND pets.status <= input.status
+  WHERE id > $1
+  ORDER BY id
+  LIMIT $2
 `
 
-const petsByIdSql = sql`
-  SELECT *
+// With `WHERE status = $3`, PostgreSQL could search the primary key, past all
+// pets of other statuses. These conditions fit the index (status, id).
+const listPetsByStatusSql = sql`
+  SELECT id, ${petJson} AS json
   FROM pets
-  WHERE pets.id = input.id
+  WHERE (status, id) > ($3, $1)
+    AND status <= $3
+  ORDER BY status, id
+  LIMIT $2
 `
 
-const unknownCategory = (id: bigint) =>
+const unknownCategory = ({ categoryId }: Schemas['NewPet']) =>
   new HttpError(
     400,
     'unknown_category',
-    `body.categoryId must be the id of an existing category, not ${id}`
+    `body.categoryId must be the id of an existing category, not ${categoryId}`
   )
 
 /** The operations on pets. */
-export function petHandlers(database: Database, buffers: ResponseBuffers) {
-  const page = { ...listPetsPage, json: petJson }
-  const listAllPets = pageHandler(database, buffers, {
-    ...page,
-    statementName: 'listPets',
-    filterTypes: {},
-    select: allPetsSql
-  })
-  const listPetsByStatus = pageHandler(database, buffers, {
-    ...page,
-    statementName: 'listPets-by-status',
-    filterTypes: { status: 'text' },
-    select: petsOfStatusSql,
-    order: 'status, id'
-  })
-  const readPet = rowReader(database, {
-    statementName: 'getPet',
-    inputTypes: { id: 'bigint' },
-    select: petsByIdSql,
-    json: petJson
-  })
+export function petHandlers(database: Database) {
+  const readPage = pageReader<Pet>(
+    database,
+    database.prepare('listPets', listPetsSql)
+  )
+  const readPageOfStatus = pageReader<Pet>(
+    database,
+    database.prepare('listPets-by-status', listPetsByStatusSql)
+  )
+  const readPet = rowReader<number, { wanted: number; json: RawJson<Pet> }>(
+    database,
+    database.prepare('getPet', getPetSql)
+  )
 
   return {
-    listPets: (request, reply) =>
-      request.query.status === undefined
-        ? listAllPets(request, reply)
-        : listPetsByStatus(request, reply, { status: request.query.status }),
+    listPets: ({ query }, reply) =>
+      query.status === undefined
+        ? readPage(query, reply)
+        : readPageOfStatus(query, reply),
 
-    createPet: creationHandler(database, {
+    createPet: creationHandler<Schemas['NewPet'], Pet>(database, {
       operationId: 'createPet',
-      status: 201,
       table: 'pets',
       newId: `nextval('pets_id_seq')`,
-      bodyColumns: newPetColumns,
-      precheck: {
-        sql: 'check_category(category_id)',
-        invalid: ({ body }) => unknownCategory(body.categoryId)
+      bodyColumns: {
+        name: ['name', 'text'],
+        categoryId: ['category_id', 'bigint'],
+        status: ['status', 'text']
       },
       json: petJson,
-      location: (id) => `pets/${id}`
+      rejection: 'check_category(category_id)',
+      invalid: unknownCategory
     }),
 
-    getPet: async ({ params: { petId } }, reply) => {
-      const pet = await readPet({ id: petId })
+    getPet: async ({ params: { petId } }) => {
+      const pet = await readPet(petId)
       if (pet === undefined) throw notFound('pet', petId)
-      return sendJson(reply, 200, pet)
+      return pet.json
     }
   } satisfies Partial<OperationHandlers>
 }

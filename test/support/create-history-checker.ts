@@ -9,9 +9,11 @@ export interface CreateResponse {
 const faultsShown = 20
 
 /**
- * Collects the 201 of every create, and the rows of lists, and checks them
- * against the table: each create must have one row, each response to it the
- * body of the first, and each row of a list must stay.
+ * Collects the results of creates, and the rows of lists, and checks them
+ * against the table: a create that was acknowledged must have one row, each
+ * response to it the body of the first, and each row of a list must stay. A
+ * create without an Idempotency-Key is sent once: it must have no row if it was
+ * refused, and at most one if its outcome is unknown.
  */
 export class CreateHistoryChecker {
   readonly faults: string[] = []
@@ -23,6 +25,8 @@ export class CreateHistoryChecker {
   readonly #created = new Set<string>()
   /** The rows of lists that must be in the table. */
   readonly #listed = new Set<string>()
+  /** The creates that may have one row. */
+  readonly #unknown = new Set<string>()
 
   /** Number of creates with a response. */
   get size(): number {
@@ -47,15 +51,21 @@ export class CreateHistoryChecker {
     this.#created.add(name)
   }
 
+  /** A create of this name may have been stored, and is not sent again. */
+  recordUnknown(name: string): void {
+    this.#unknown.add(name)
+  }
+
   /** Returns what is wrong, given all rows of the table: the first faults. */
   check(rows: Record<string, unknown>[]): string[] {
     const lost = new Set(this.acknowledged)
     const vanished = new Set(this.#listed)
+    const unknown = new Set(this.#unknown)
     const surplus: string[] = []
     for (const { id, name } of rows) {
       const body = JSON.stringify({ id: Number(id), name })
       vanished.delete(body)
-      const isExpected = lost.delete(body)
+      const isExpected = lost.delete(body) || unknown.delete(String(name))
       if (!isExpected) surplus.push(body)
     }
 
@@ -71,23 +81,16 @@ export class CreateHistoryChecker {
    * Checks a list.
    *
    * @param expected what was acknowledged before its request was sent
-   * @param source the response in words, for the fault
-   * @param isDurable whether its rows must stay
    */
-  checkList(
-    expected: string[],
-    rows: object[],
-    source: string,
-    isDurable = true
-  ): void {
+  checkList(expected: string[], rows: object[]): void {
     const listed = new Set<string>()
     for (const body of rows.map((row) => JSON.stringify(row))) {
-      if (listed.has(body)) this.faults.push(`${source} has ${body} twice`)
+      if (listed.has(body)) this.faults.push(`a list has ${body} twice`)
       listed.add(body)
-      if (isDurable) this.#listed.add(body)
+      this.#listed.add(body)
     }
 
     const missing = expected.filter((body) => !listed.has(body))
-    this.faults.push(...missing.map((body) => `${source} lacks ${body}`))
+    this.faults.push(...missing.map((body) => `a list lacks ${body}`))
   }
 }

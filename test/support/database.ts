@@ -1,16 +1,13 @@
-import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import pg from 'pg'
 import { pino } from 'pino'
 import type { Test } from 'tap'
-import { Metrics } from '../../src/framework/metrics.ts'
-import { Database } from '../../src/framework/postgres/database.ts'
-import { applyMigrations } from '../../src/framework/postgres/migrate.ts'
-import { api } from '../../src/handlers/index.ts'
-import { api as notes } from './notes/api.ts'
+import { Metrics } from '../../src/metrics.ts'
+import { Database } from '../../src/postgres/database.ts'
+import { applyMigrations } from '../../src/postgres/migrate.ts'
 import { until } from './until.ts'
 
 /**
@@ -32,37 +29,17 @@ const uniqueName = () => `petcat_test_${randomBytes(6).toString('hex')}`
 export const urlOf = (server: string, name: string): string =>
   Object.assign(new URL(server), { pathname: `/${name}` }).href
 
-/**
- * Migrates the database at `url`.
- *
- * @param folders by default, those of this repository's API and of the notes
- */
-export async function migrate(
-  url: string,
-  role: { DATABASE_SERVICE_ROLE?: string } = {},
-  folders = [api.migrationsFolder, notes.migrationsFolder]
-): Promise<void> {
-  const config = { DATABASE_TIMEOUT_MS: 5000, ...role }
-  for (const folder of folders)
-    await applyMigrations(url, config, folder, silent)
-}
+/** Migrates the database at `url`. */
+export const migrate = (url: string): Promise<void> =>
+  applyMigrations(url, silent)
 
-/** Makes a folder in memory, unlike t.testdir(), until the test ends. */
+/** Makes a folder that is removed when the test ends. */
 export function temporaryFolder(t: Test): string {
-  const directory = mkdtempSync(path.join(tmpdir(), 'petcat-test-'))
+  const folder = mkdtempSync(path.join(tmpdir(), 'petcat-test-'))
   t.teardown(() =>
-    rmSync(directory, { recursive: true, force: true, maxRetries: 10 })
+    rmSync(folder, { recursive: true, force: true, maxRetries: 10 })
   )
-  return directory
-}
-
-/**
- * Puts new data of an embedded PostgreSQL into a data folder, several times
- * faster than initdb.
- */
-export function copyData(directory: string): void {
-  mkdirSync(directory, { recursive: true })
-  execFileSync('cp', ['-a', environment('TEST_DATA'), directory])
+  return folder
 }
 
 /** A variable that test/run.ts sets for the tests. */
@@ -106,9 +83,35 @@ export async function query(
   }
 }
 
+/**
+ * Ends the service's statements that run now, such as by `pg_cancel_backend`.
+ * Returns their number.
+ */
+export const endStatements = async (url: string, by: string) =>
+  (
+    await query(
+      url,
+      `SELECT ${by}(pid)
+       FROM pg_stat_activity
+       WHERE application_name = 'pet-categories'
+         AND datname = current_database()
+         AND state = 'active'`
+    )
+  ).length
+
+/** The ids and names of all categories, in the order of their ids. */
+export const storedCategories = (url: string) =>
+  query(url, 'SELECT id, name FROM categories ORDER BY id')
+
+/** The names of all categories, in the order of their ids. */
+export const storedNames = async (url: string) =>
+  (await storedCategories(url)).map(({ name }) => String(name))
+
 /** Connects a client, and disconnects it when the test ends. */
 export async function connect(t: Test, url: string): Promise<pg.Client> {
   const client = new pg.Client(url)
+  // A lost connection also rejects its queries.
+  client.on('error', () => {})
   await client.connect()
   t.teardown(() => client.end())
   return client
@@ -116,15 +119,9 @@ export async function connect(t: Test, url: string): Promise<pg.Client> {
 
 /** Opens the database as the service does, and closes it when the test ends. */
 export function openDatabase(t: Test, url: string, timeout = 5000): Database {
-  const database = new Database(
-    url,
-    { DATABASE_TIMEOUT_MS: timeout },
-    silent,
-    new Metrics(),
-    notes.names.service
-  )
+  const config = { DATABASE_TIMEOUT_MS: timeout }
+  const database = new Database(url, config, silent, new Metrics())
   t.teardown(() => database.close())
-
   return database
 }
 
@@ -146,63 +143,48 @@ export const lockTable = (t: Test, url: string, table: string) =>
   begin(t, url, `LOCK TABLE ${table}`)
 
 /**
- * Forgets the idempotency keys, and holds them, as a replica does whose commit
- * has not ended.
+ * Makes the function `gate`, at which a statement of the service waits while
+ * another session has locked a number. It does not wait for the lock, which
+ * would be an error after lock_timeout.
  */
-export const holdKeys = (t: Test, url: string) =>
-  begin(
-    t,
+export const createGate = (url: string) =>
+  query(
     url,
-    `CREATE TEMPORARY TABLE held AS TABLE idempotency_keys;
-     DELETE FROM idempotency_keys;
-     COMMIT;
-     BEGIN;
-     INSERT INTO idempotency_keys TABLE held`
+    `CREATE FUNCTION gate(number int) RETURNS void LANGUAGE plpgsql AS '
+       BEGIN
+         WHILE NOT pg_try_advisory_xact_lock_shared(number) LOOP
+           PERFORM pg_sleep(0.01);
+         END LOOP;
+       END'`
   )
 
-/** The number of the statements that wait for a lock. */
-export async function lockWaits(url: string): Promise<number> {
-  const rows = await query(
-    url,
-    `SELECT
-     FROM pg_stat_activity
-     WHERE wait_event_type = 'Lock' AND datname = current_database()`
-  )
-
-  return rows.length
+/** Closes gates. */
+export async function closeGates(t: Test, url: string, numbers: number[]) {
+  const client = await connect(t, url)
+  const run = (name: string, number: number) =>
+    client.query(`SELECT ${name}(${number})`)
+  for (const number of numbers) await run('pg_advisory_lock', number)
+  return { open: (number: number) => run('pg_advisory_unlock', number) }
 }
+
+/** Resolves when this many statements wait at gates. */
+export const gateReached = (url: string, count: number) =>
+  until(async () => {
+    const rows = await query(
+      url,
+      `SELECT FROM pg_stat_activity
+         WHERE wait_event = 'PgSleep' AND datname = current_database()`
+    )
+    return rows.length === count
+  }, `${count} statements wait at gates`)
 
 /** Resolves when at least this many statements wait for locks. */
 export const lockAwaited = (url: string, count = 1) =>
-  until(
-    async () => (await lockWaits(url)) >= count,
-    `${count} statements wait for locks`
-  )
-
-/** The URL of a database for another role, whose password is `secret`. */
-const urlAs = (url: string, role: string): string =>
-  Object.assign(new URL(url), { username: role, password: 'secret' }).href
-
-/**
- * A database whose tables belong to `owner`. The role of the service has the
- * privileges that the migrations grant.
- *
- * @returns the URL of the database for each role
- */
-export async function createRoles(
-  t: Test
-): Promise<{ owner: string; service: string }> {
-  const owner = uniqueName()
-  const service = uniqueName()
-  const server = environment('TEST_SERVER')
-  t.teardown(() => query(server, `DROP ROLE ${owner}, ${service}`))
-
-  for (const role of [owner, service])
-    await query(server, `CREATE ROLE ${role} LOGIN PASSWORD 'secret'`)
-
-  const url = await createDatabase(t, `${empty} OWNER ${owner}`)
-  const role = { DATABASE_SERVICE_ROLE: service }
-  await migrate(urlAs(url, owner), role, [api.migrationsFolder])
-
-  return { owner: urlAs(url, owner), service: urlAs(url, service) }
-}
+  until(async () => {
+    const rows = await query(
+      url,
+      `SELECT FROM pg_stat_activity
+       WHERE wait_event_type = 'Lock' AND datname = current_database()`
+    )
+    return rows.length >= count
+  }, `${count} statements wait for locks`)

@@ -6,41 +6,18 @@ import { until } from './until.ts'
 
 const root = path.resolve(import.meta.dirname, '../..')
 
-/** A process that `run` has started. */
-type Running = ReturnType<typeof run>
-
 interface Options {
   cwd?: string
   env?: NodeJS.ProcessEnv
 }
 
-/** The variables of this process whose names match. */
-function variablesNamed(names: RegExp): NodeJS.ProcessEnv {
-  const all = Object.entries(process.env)
-  return Object.fromEntries(all.filter(([name]) => names.test(name)))
-}
+/** The variables of this process that a child needs: none of the service. */
+const inherited = ['PATH', 'HOME', 'TMPDIR', 'NODE_EXTRA_CA_CERTS']
 
-/**
- * The environment of a child: that of the tests without variables of the
- * service, and with `variables`. Coverage counts only processes that load
- * TypeScript as the tests do: another compiler moves its counts to wrong lines.
- * Other processes do without the loader of the tests: to tap, which restores
- * NODE_OPTIONS, the space is a value.
- */
-function environment(
-  command: string[],
-  variables: NodeJS.ProcessEnv
-): NodeJS.ProcessEnv {
-  const isScript = command.includes(process.execPath)
-  const loader = isScript
-    ? variablesNamed(/^(_TAPJS|TAP_|NODE_OPTIONS$)/)
-    : { _TAPJS_PROCESSINFO_COVERAGE_: '0', NODE_OPTIONS: ' ' }
-
-  return {
-    ...variablesNamed(/^(PATH|HOME|TMPDIR|NODE_EXTRA_CA_CERTS)$/),
-    ...loader,
-    ...variables
-  }
+function environment(variables: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const own = Object.entries(process.env)
+  const kept = own.filter(([name]) => inherited.includes(name))
+  return { ...Object.fromEntries(kept), ...variables }
 }
 
 /**
@@ -55,15 +32,13 @@ export function run(
   const [program = '', ...args] = command
   const child = spawn(program, args, {
     cwd,
-    env: environment(command, env),
+    env: environment(env),
     detached: true
   })
   let output = ''
-  let stdout = ''
   for (const stream of [child.stdout, child.stderr])
     stream.on('data', (chunk: Buffer) => {
       output += chunk.toString()
-      if (stream === child.stdout) stdout += chunk.toString()
     })
 
   let hasEnded = false
@@ -96,14 +71,7 @@ export function run(
     return exited
   }
 
-  return {
-    child,
-    output: () => output,
-    stdout: () => stdout,
-    sees,
-    exited,
-    stop
-  }
+  return { child, output: () => output, sees, exited, stop }
 }
 
 /** Runs a command to its end. */
@@ -112,62 +80,41 @@ export async function call(t: Test, command: string[], options?: Options) {
   return { code: await exited, output: output() }
 }
 
-/**
- * The command line that runs a TypeScript file as the tests run, with coverage.
- * Without tap's mocks, it starts in 0.55 s instead of 0.75 s.
- */
+/** The command line that runs a TypeScript file. */
 export const script = (file: string): string[] => [
   process.execPath,
-  ...process.execArgv.filter((option) => !option.includes('@tapjs/mock')),
-  path.join(root, file)
+  path.join(root, 'tools/run.js'),
+  file
 ]
 
-/**
- * Starts the service as a process in an empty folder, on a free port and
- * without a rate limit, which a fast machine would exceed. A test that starts
- * several services passes a folder for each.
- */
-export function serve(
-  t: Test,
-  env: Record<string, string>,
-  cwd = t.testdir()
-): Running {
-  return run(t, script('src/main.ts'), {
-    cwd,
-    env: { PORT: '0', MAX_REQUESTS_PER_MINUTE: '0', ...env }
-  })
-}
+/** The command line of a command that may run on the embedded PostgreSQL. */
+export const command = (name: 'keys' | 'migrate'): string[] => [
+  ...script('tools/start/command.ts'),
+  `src/commands/${name}.ts`
+]
+
+/** A free port, and no rate limit, which a fast machine would exceed. */
+const defaults = { PORT: '0', MAX_REQUESTS_PER_MINUTE: '0' }
+
+/** Runs a service, by default in an empty folder, as a deployment does. */
+const starting =
+  (file: string) =>
+  (t: Test, env: Record<string, string>, cwd = t.testdir()) =>
+    run(t, script(file), { cwd, env: { ...defaults, ...env } })
+
+/** Starts the service as a process. */
+export const serve = starting('src/main.ts')
+
+/** The same by the launcher, as `npm start` does. */
+export const launch = starting('tools/start/main.ts')
 
 /** Resolves with the URL of a service when it listens. */
-export async function started(service: Running): Promise<string> {
+export async function started(service: ReturnType<typeof run>) {
   const [, url = ''] = await service.sees(
     /Server listening at (http:\/\/127\.0\.0\.1:\d+)/
   )
   return url
 }
 
-/** What an API key looks like, whatever its prefix. */
-export const keyPattern = /[a-z]+_[0-9a-f]{48}/
-
-/** Milliseconds for a response: more than the service may take. */
-const responseTimeoutMs = 60_000
-
-/** Creates a category, or what the resource has. */
-export const postNamed = (
-  url: string,
-  key: string,
-  name: string,
-  resource = 'categories',
-  headers = {}
-) =>
-  fetch(`${url}/v1/${resource}`, {
-    method: 'POST',
-    headers: {
-      authorization: `Bearer ${key}`,
-      'content-type': 'application/json',
-      ...headers
-    },
-    body: JSON.stringify({ name }),
-    // A node that is lost does not close its connections.
-    signal: AbortSignal.timeout(responseTimeoutMs)
-  })
+/** What an API key looks like. */
+export const keyPattern = /petcat_[0-9a-f]{40}/

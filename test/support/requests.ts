@@ -1,17 +1,19 @@
-import type { Test } from 'tap'
-import { lockAwaited, lockTable } from './database.ts'
-import { handled, type Service } from './service.ts'
+import { query } from './database.ts'
+import type { Service } from './service.ts'
+
+/** What a request needs of a service. */
+type Target = Pick<Service, 'app' | 'auth'>
 
 /** The header with an API key. */
 export const bearer = (key: string) => ({ authorization: `Bearer ${key}` })
 
 /** Sends a GET request with the API key of the service. */
-export const get = ({ app, auth }: Service, path: string, headers = {}) =>
+export const get = ({ app, auth }: Target, path: string, headers = {}) =>
   app.inject({ url: `/v1/${path}`, headers: { ...auth, ...headers } })
 
 /** Sends a POST request with the API key of the service. */
 export const post = (
-  { app, auth }: Service,
+  { app, auth }: Target,
   path: string,
   payload: object | string,
   headers = {}
@@ -19,52 +21,42 @@ export const post = (
   app.inject({
     method: 'POST',
     url: `/v1/${path}`,
-    headers: { ...auth, ...headers },
+    headers: { 'content-type': 'application/json', ...auth, ...headers },
     payload
   })
 
-/** Sends a DELETE request with the API key of the service. */
-export const remove = ({ app, auth }: Service, path: string, headers = {}) =>
-  app.inject({
-    method: 'DELETE',
-    url: `/v1/${path}`,
-    headers: { ...auth, ...headers }
-  })
+/** Lists the categories. */
+export const list = (service: Target, headers = {}) =>
+  get(service, 'categories', headers)
+
+/** Creates a category. */
+export const create = (service: Target, name = 'x', headers = {}) =>
+  post(service, 'categories', { name }, headers)
+
+/** The header of an Idempotency-Key; none without one. */
+export const keyed = (key?: string) =>
+  key === undefined ? {} : { 'idempotency-key': key }
 
 /**
  * The code of an error, such as `unavailable`, or else the status; with
  * `replayed` if it is a replay.
  */
-export async function codeOrStatus(
+export async function outcome(
   request: ReturnType<typeof get>
 ): Promise<string | number> {
   const response = await request
   if (response.headers['idempotent-replayed'] === 'true')
     return `${response.statusCode} replayed`
+  if (response.body === '') return response.statusCode
   return response.json<{ code?: string }>().code ?? response.statusCode
 }
 
-/**
- * Makes requests gather in one batch, behind one that waits for a lock of the
- * table. Each function sends one.
- *
- * @returns the responses to all, that to the leader first
- */
-export async function gather<Response>(
-  t: Test,
-  { databaseUrl }: Service,
-  table: string,
-  leader: () => PromiseLike<Response>,
-  followers: (() => PromiseLike<Response>)[]
-): Promise<Response[]> {
-  const lock = await lockTable(t, databaseUrl, table)
-  const first = leader()
-  await lockAwaited(databaseUrl)
-
-  const allCame = handled(t, followers.length)
-  const gathered = followers.map((send) => send())
-  await allCame
-  await lock.release()
-
-  return Promise.all([first, ...gathered])
-}
+/** Lets each read of the categories fail, with `division by zero`. */
+export const breakCategories = (databaseUrl: string) =>
+  query(
+    databaseUrl,
+    `ALTER TABLE categories RENAME TO lost;
+     CREATE VIEW categories AS
+     SELECT (1 / 0)::bigint AS id, name, description FROM lost;
+     GRANT SELECT ON categories TO PUBLIC`
+  )

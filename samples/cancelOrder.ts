@@ -1,8 +1,0 @@
-const response = await fetch('https://api.petstore.example/v1/store/orders/1', {
-  method: 'DELETE',
-  headers: { Authorization: `Bearer ${process.env.API_KEY}` },
-  signal: AbortSignal.timeout(45_000)
-})
-if (!response.ok) throw new Error(await response.text())
-
-console.log(response.status)

@@ -1,5 +1,0 @@
-curl --fail-with-body https://api.petstore.example/v1/categories \
-  -H "Authorization: Bearer $API_KEY" \
-  -H 'Content-Type: application/json' \
-  -H "Idempotency-Key: $(openssl rand -hex 16)" \
-  -d '{"name": "Rabbit", "description": "Small mammals with long ears"}'

@@ -1,0 +1,124 @@
+import type { ClientBase, QueryResultRow } from 'pg'
+import { consequenceOf } from '../postgres/failures.ts'
+import { sha256Bytea, sql } from '../postgres/sql.ts'
+import { makeApiKey, shownPartOf } from './api-key.ts'
+
+/**
+ * 1 to 100 characters that can be seen, so that nobody can forge lines of a
+ * list of API keys, or hide a name. U+200C and U+200D, which join the letters of
+ * a Persian word or the parts of an emoji, are allowed.
+ */
+const namePattern = /^(?:[^\p{C}\p{Zl}\p{Zp}]|[\u200C\u200D]){1,100}$/u
+
+const createSql = sql`
+  INSERT INTO api_keys (name, shown_part, hash, expires_at, scopes)
+  VALUES ($1, $2, $3, now() + $4::interval, $5)
+`
+
+const revokeSql = sql`
+  UPDATE api_keys
+  SET revoked_at = now()
+  WHERE id::text = $1 AND revoked_at IS NULL
+  RETURNING id
+`
+
+const listSql = sql`
+  SELECT
+    id,
+    name,
+    shown_part AS "apiKey",
+    coalesce(array_to_string(scopes, ' '), 'all') AS scopes,
+    CASE
+      WHEN revoked_at IS NOT NULL THEN 'revoked'
+      WHEN expires_at <= now() THEN 'expired'
+      ELSE 'valid'
+    END AS state,
+    created_at AS created,
+    expires_at AS expires,
+    revoked_at AS revoked
+  FROM api_keys
+  ORDER BY id
+`
+
+/** An API key as `keys list` shows it. */
+export interface ListedApiKey {
+  id: number
+  name: string
+  /** Its first characters. */
+  apiKey: string
+  scopes: string
+  state: 'valid' | 'revoked' | 'expired'
+  created: Date
+  expires: Date | null
+  revoked: Date | null
+}
+
+/** What a new API key may do, and for how long. */
+interface Limits {
+  /**
+   * An interval of PostgreSQL. By default, the API key is valid until it is
+   * revoked.
+   */
+  lifetime?: string | undefined
+  /** At least one. By default, the API key may do everything. */
+  scopes?: string[] | undefined
+}
+
+/** The API keys in PostgreSQL, for commands. */
+export class ApiKeyStore {
+  readonly #connection: ClientBase
+
+  constructor(connection: ClientBase) {
+    this.#connection = connection
+  }
+
+  /**
+   * Creates an API key and returns it.
+   *
+   * @param name the client that the API key is for
+   * @throws Error when the name cannot be shown in one short line
+   */
+  async create(
+    name: string,
+    { lifetime, scopes }: Limits = {}
+  ): Promise<string> {
+    if (!namePattern.test(name)) {
+      throw new Error(
+        'the name of an API key must have 1 to 100 characters, without control characters'
+      )
+    }
+    const apiKey = makeApiKey()
+    await this.#change(createSql, [
+      name,
+      shownPartOf(apiKey),
+      sha256Bytea(apiKey),
+      lifetime,
+      scopes
+    ])
+
+    return apiKey
+  }
+
+  /** @throws Error when there is no such API key, or it has been revoked */
+  async revoke(id: string): Promise<void> {
+    const revoked = await this.#change(revokeSql, [id])
+    if (revoked.length === 0)
+      throw new Error(`there is no API key ${id} to revoke; see: keys list`)
+  }
+
+  /** Returns all API keys, the oldest first. */
+  async list(): Promise<ListedApiKey[]> {
+    const { rows } = await this.#connection.query<ListedApiKey>(listSql)
+    return rows
+  }
+
+  async #change(text: string, values: unknown[]): Promise<QueryResultRow[]> {
+    try {
+      return (await this.#connection.query<QueryResultRow>(text, values)).rows
+    } catch (cause) {
+      if (consequenceOf(cause) !== 'unknown') throw cause
+      const message = 'the change may have been made; see: keys list'
+      throw new Error(message, { cause })
+    }
+  }
+}

@@ -1,0 +1,84 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Logger } from 'pino'
+import type { Database } from '../postgres/database.ts'
+import { sql } from '../postgres/sql.ts'
+
+/** Milliseconds between two runs. */
+const intervalMs = 60_000
+
+/** Once a day, a run begins with the oldest row again. */
+const runsPerDay = 1440
+
+/** Idempotency-Keys that one statement deletes: a short time for each. */
+const maxDeleted = 500
+
+/**
+ * Clients may rely on 24 hours after the response, which they may get some
+ * minutes after `created_at`. The advisory lock lets one replica delete at a
+ * time: the other replicas find no rows.
+ *
+ * The search begins at the time `$1`. Deleted rows stay in the index until a
+ * vacuum, so to begin with the oldest row would take longer each time: 100 ms
+ * after a million removals, in place of 1 ms.
+ */
+const deleteExpiredSql = sql`
+  DELETE FROM idempotency_keys
+  WHERE key_hash IN (
+    SELECT key_hash
+    FROM idempotency_keys
+    WHERE created_at >= to_timestamp($1)
+      AND created_at < now() - interval '24 hours 10 minutes'
+      AND (
+        SELECT pg_try_advisory_xact_lock('idempotency_keys'::regclass::bigint)
+      )
+    ORDER BY created_at
+    LIMIT ${String(maxDeleted)}
+  )
+  RETURNING extract(epoch FROM created_at)::float8 AS "createdAt"
+`
+
+/**
+ * Removes expired Idempotency-Keys every minute, until the signal is aborted.
+ * An expired Idempotency-Key still replays until it is removed.
+ */
+export async function removeExpiredIdempotencyKeys(
+  database: Database,
+  log: Logger,
+  signal: AbortSignal
+): Promise<void> {
+  const removeExpired = expiredIdempotencyKeysRemover(database)
+
+  for (let run = 0; !signal.aborted; run++) {
+    // A row that is older than the last removed row may have been committed
+    // late, or skipped.
+    const isFull = run % runsPerDay === 0
+    await removeExpired({ isFull }).catch((err: unknown) =>
+      log.error({ err }, 'expired Idempotency-Keys cannot be removed')
+    )
+    await sleep(intervalMs, undefined, { signal }).catch(() => {})
+  }
+}
+
+/**
+ * Returns a function that removes all expired Idempotency-Keys, or those that
+ * are younger than the last removed one, and rejects with the errors of
+ * `Database.run`.
+ */
+export function expiredIdempotencyKeysRemover(database: Database) {
+  const statement = database.prepare(
+    'removeExpiredIdempotencyKeys',
+    deleteExpiredSql
+  )
+  /** Seconds since 1970, at which the next search begins. */
+  let newest = -Infinity
+
+  return async ({ isFull }: { isFull: boolean }): Promise<void> => {
+    if (isFull) newest = -Infinity
+    let deleted: { createdAt: number }[]
+    do {
+      // Deleting twice does no harm.
+      deleted = await database.run(statement, [newest], { isRepeatable: true })
+      newest = Math.max(newest, ...deleted.map(({ createdAt }) => createdAt))
+    } while (deleted.length === maxDeleted)
+  }
+}

@@ -1,0 +1,209 @@
+import type { RowJson } from '../postgres/row-json.ts'
+import { sql } from '../postgres/sql.ts'
+
+/** What a statement stores in a table. */
+export interface InsertDefinition<Schema> {
+  table: string
+  /** The SQL types of the columns that the body sets, by column. */
+  bodyColumns: Record<string, string>
+  /** An SQL expression for the id of a new row. */
+  newId: string
+  /** SQL expressions for further columns that the service sets, by column. */
+  ownColumns?: Record<string, string>
+  /** Writes the response, from the columns of both. */
+  json: RowJson<Schema>
+  /** An SQL expression: why the row cannot be stored, or NULL if it can. */
+  rejection?: string
+}
+
+/** What became of a row. Only the first two have a response. */
+export type Outcome =
+  | 'created'
+  /** An earlier request with this Idempotency-Key and body has created it. */
+  | 'replayed'
+  /** An earlier request with this Idempotency-Key had another body. */
+  | 'reused'
+  /** Another request with this Idempotency-Key is in progress. */
+  | 'in_use'
+  /** From `rejection`: what the row refers to is locked. */
+  | 'blocked'
+  /** From `rejection`: what the row refers to does not exist. */
+  | 'invalid'
+
+/**
+ * The statement that stores a group of rows. No row of a group can make another
+ * row fail: the statement finds out beforehand what each row could violate.
+ *
+ * `$1` is a JSON array of rows, each an array of the values of its body columns.
+ * With `hasIdempotencyKeys`, two hashes follow them: that of the Idempotency-Key
+ * and that of the body. The Idempotency-Key is stored in the same commit as its
+ * row.
+ *
+ * Nothing waits for another request with the same Idempotency-Key. That request
+ * holds an advisory lock until it commits, on whatever replica it is. If it has
+ * committed after this statement began, `earlier` cannot see its
+ * Idempotency-Key, but ON CONFLICT does. In both cases the row is `in_use`.
+ *
+ * For example, createPet without Idempotency-Keys, for two bodies of which the
+ * second refers to a category that does not exist:
+ *
+ *     $1: [["Bella", 1, "available"], ["Milo", 404, "sold"]]
+ *
+ *     WITH input AS MATERIALIZED (
+ *       SELECT
+ *         (value ->> 0)::text AS name,
+ *         (value ->> 1)::bigint AS category_id,
+ *         (value ->> 2)::text AS status,
+ *         ordinal
+ *       FROM jsonb_array_elements($1) WITH ORDINALITY AS element (value, ordinal)
+ *     ),
+ *     checked AS MATERIALIZED (
+ *       SELECT *, coalesce(check_category(category_id), 'created') AS outcome
+ *       FROM input
+ *     ),
+ *     new_row AS MATERIALIZED (
+ *       SELECT *, json_strip_nulls(json_build_object('id', id, …)) AS response
+ *       FROM (
+ *         SELECT
+ *           *,
+ *           CASE WHEN outcome = 'created' THEN nextval('pets_id_seq') END AS id
+ *         FROM checked
+ *         ORDER BY ordinal
+ *       ) AS numbered
+ *     ),
+ *     stored AS (
+ *       INSERT INTO pets (id, name, category_id, status)
+ *       SELECT id, name, category_id, status
+ *       FROM new_row
+ *       WHERE id IS NOT NULL
+ *       RETURNING id
+ *     )
+ *     SELECT … FROM new_row LEFT JOIN stored … ORDER BY ordinal
+ *
+ *     outcome | response
+ *     created | {"id":7,"name":"Bella","categoryId":1,"status":"available"}
+ *     invalid | NULL
+ *
+ * The condition of `stored` is not `outcome = 'created'`, because the planner
+ * would then expect a single row, and compare each row with each other. A single statement for rows with and without Idempotency-Keys would take half
+ * as long again for a row without one.
+ */
+export function insertSql<Schema>(
+  {
+    table,
+    bodyColumns,
+    newId,
+    ownColumns = {},
+    json,
+    rejection = 'NULL'
+  }: InsertDefinition<Schema>,
+  { hasIdempotencyKeys }: { hasIdempotencyKeys: boolean }
+): string {
+  const withKeys = (text: string) => (hasIdempotencyKeys ? text : '')
+  const hashColumns = { key_hash: 'bytea', body_hash: 'bytea' }
+  const inputColumns = {
+    ...bodyColumns,
+    ...(hasIdempotencyKeys && hashColumns)
+  }
+  const input = Object.entries(inputColumns).map(
+    ([column, type], index) => `(value ->> ${index})::${type} AS ${column}`
+  )
+  const own = Object.entries(ownColumns).map(
+    ([column, value]) => `, ${value} AS ${column}`
+  )
+  const names = ['id', ...Object.keys({ ...bodyColumns, ...ownColumns })]
+  const columns = names.join(', ')
+
+  return sql`
+    WITH input AS MATERIALIZED (
+      SELECT ${input.join(', ')}, ordinal
+      FROM jsonb_array_elements($1) WITH ORDINALITY AS element (value, ordinal)
+    ),
+
+    checked AS MATERIALIZED (
+      SELECT
+        *,
+        coalesce(
+          ${withKeys(outcomeByKeySql)}
+          ${rejection},
+          'created'
+        ) AS outcome
+      FROM input
+      ${withKeys(earlierSql)}
+    ),
+
+    new_row AS MATERIALIZED (
+      SELECT *, ${json} AS response
+      FROM (
+        SELECT
+          *,
+          CASE WHEN outcome = 'created' THEN ${newId} END AS id
+          ${own.join('')}
+        FROM checked
+        ORDER BY ordinal
+      ) AS numbered
+    ),
+
+    ${withKeys(recordedSql)}
+    stored AS (
+      INSERT INTO ${table} (${columns})
+      SELECT ${columns}
+      FROM new_row
+      ${withKeys('JOIN recorded USING (key_hash)')}
+      WHERE id IS NOT NULL
+      RETURNING id
+    )
+
+    SELECT
+      CASE
+        WHEN outcome <> 'created' THEN outcome
+        ${withKeys(`WHEN recorded.key_hash IS NULL THEN 'in_use'`)}
+        WHEN stored.id IS NULL THEN raise_not_stored('${table}')
+        ELSE 'created'
+      END AS outcome,
+      coalesce(${withKeys('earlier_response,')} response) AS response
+    FROM new_row
+    ${withKeys('LEFT JOIN recorded ON recorded.key_hash = new_row.key_hash')}
+    LEFT JOIN stored ON stored.id = new_row.id
+    ORDER BY ordinal
+  `
+}
+
+/** The creates with the Idempotency-Keys that have been stored. */
+const earlierSql = sql`
+      LEFT JOIN LATERAL (
+        SELECT body_hash AS earlier_body_hash, response AS earlier_response
+        FROM idempotency_keys
+        WHERE idempotency_keys.key_hash = input.key_hash
+        LIMIT 1
+      ) AS earlier ON true`
+
+/**
+ * What the Idempotency-Key of a row decides, or NULL. The message makes the
+ * commit of a replay wait for a synchronous standby: an Idempotency-Key can be
+ * visible before the standby has it.
+ */
+const outcomeByKeySql = sql`
+          CASE
+            WHEN earlier_body_hash = body_hash
+              AND pg_logical_emit_message(true, 'replay', '') IS NOT NULL
+              THEN 'replayed'
+            WHEN earlier_body_hash IS NOT NULL
+              THEN 'reused'
+            WHEN row_number() OVER (PARTITION BY key_hash ORDER BY ordinal) > 1
+              OR NOT pg_try_advisory_xact_lock(
+                hashtextextended(key_hash::text, 0)
+              )
+              THEN 'in_use'
+          END,`
+
+const recordedSql = sql`
+    recorded AS (
+      INSERT INTO idempotency_keys (key_hash, body_hash, response)
+      SELECT key_hash, body_hash, response
+      FROM new_row
+      WHERE id IS NOT NULL
+      ON CONFLICT DO NOTHING
+      RETURNING key_hash
+    ),
+`

@@ -1,0 +1,62 @@
+import { hostname } from 'node:os'
+import Fastify from 'fastify'
+import fp from 'fastify-plugin'
+import { collectDefaultMetrics } from 'prom-client'
+import type { Config } from '../config.ts'
+import type { ApiDocument } from '../openapi/document.ts'
+import { serverErrorCodes } from './error-responses.ts'
+import { operationIdOf, sentStatusOf } from './request-log.ts'
+import { listen } from './server.ts'
+
+interface Options {
+  config: Config
+  apiDocument: ApiDocument
+}
+
+/**
+ * Measures requests. Serves /metrics without authentication, on a port that must
+ * not be published.
+ */
+export const metricsEndpoint = fp<Options>(
+  (app, { config, apiDocument }) => {
+    const { metrics } = app
+    const { registry } = metrics
+    collectDefaultMetrics({
+      register: registry,
+      // A container that restarts keeps its host name, not its address.
+      labels: { host: hostname() }
+    })
+    for (const { id } of [{ id: 'none' }, ...apiDocument.operations]) {
+      for (const code of serverErrorCodes)
+        metrics.httpErrors.inc({ operation: id, code }, 0)
+    }
+
+    app.addHook('onRequest', (request, reply, done) => {
+      // The hook onResponse would miss clients that have left.
+      reply.raw.once('close', () => {
+        const operation = operationIdOf(request)
+        const status = sentStatusOf(reply)
+        if (status !== undefined)
+          metrics.requestDuration.observe(
+            { operation, status },
+            reply.elapsedTime / 1000
+          )
+        if (request.errorCode !== undefined)
+          metrics.httpErrors.inc({ operation, code: request.errorCode })
+      })
+      done()
+    })
+
+    const endpoint = Fastify({ forceCloseConnections: true })
+    endpoint.get('/metrics', async (_request, reply) => {
+      reply.type(registry.contentType)
+      return registry.metrics()
+    })
+    app.addHook('onReady', async () => {
+      const url = await listen(endpoint, config, 'METRICS_PORT')
+      app.log.info(`metrics at ${url}/metrics`)
+    })
+    app.addHook('onClose', () => endpoint.close())
+  },
+  { name: 'metrics' }
+)

@@ -1,0 +1,105 @@
+import { randomUUID } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+// Declares request.apiKey.
+import type {} from '../api-keys/api-key.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The code of its Error body, or `aborted` if the client has left. */
+    errorCode: string | undefined
+  }
+}
+
+/** Milliseconds between two lines about strangers with the same status. */
+const strangersIntervalMs = 60_000
+
+/** Paths that a proxy or a scraper requests all the time. */
+const unloggedPaths = ['/livez', '/readyz']
+
+/** The client's X-Request-Id if it is well-formed, otherwise a new one. */
+export function requestIdOf({ headers }: IncomingMessage): string {
+  const id = String(headers['x-request-id'] ?? '')
+  return /^[\w.~-]{1,128}$/.test(id) ? id : randomUUID()
+}
+
+/** The operationId of a request; `none` outside of the API. */
+export const operationIdOf = ({ routeOptions }: FastifyRequest): string =>
+  routeOptions.schema?.operationId ?? 'none'
+
+/** The status that was sent; undefined if the client left before that. */
+export const sentStatusOf = ({ raw }: FastifyReply): number | undefined =>
+  raw.headersSent ? raw.statusCode : undefined
+
+/**
+ * Logs each request with a valid API key, when its response is sent or its
+ * client has left.
+ *
+ * Strangers share a line a minute and status: anybody could fill the log. The
+ * line has one of their requests, and says how many came since the last line.
+ */
+export function logRequests(app: FastifyInstance): void {
+  const strangers = new Map<
+    number | undefined,
+    { requests: number; loggedAt: number }
+  >()
+  app.decorateRequest('errorCode', undefined)
+
+  app.addHook('onRequest', (request, reply, done) => {
+    // Once the connection is closed, Node.js can tell only an address for which
+    // it was asked before.
+    const { ip } = request
+    // Fastify's hook onResponse would miss clients that have left.
+    reply.raw.once('close', () => {
+      // A closed connection is the only sign on Node.js 20: it finishes a
+      // response that it has cut off.
+      if (request.raw.socket.destroyed) request.errorCode = 'aborted'
+      const requests = requestsToLog(request, reply)
+      if (requests > 0) logRequest(request, reply, ip, requests)
+    })
+    done()
+  })
+
+  /** How many requests a line stands for; 0 if there is no line now. */
+  function requestsToLog(request: FastifyRequest, reply: FastifyReply): number {
+    if (request.apiKey !== undefined) return 1
+    if (unloggedPaths.includes(request.routeOptions.url ?? '')) return 0
+
+    const status = sentStatusOf(reply)
+    const line = strangers.get(status) ?? { requests: 0, loggedAt: -Infinity }
+    strangers.set(status, line)
+    line.requests++
+    const now = performance.now()
+    if (now - line.loggedAt < strangersIntervalMs) return 0
+
+    const { requests } = line
+    line.requests = 0
+    line.loggedAt = now
+    return requests
+  }
+}
+
+function logRequest(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  ip: string,
+  requests: number
+): void {
+  const { method, url, apiKey, errorCode } = request
+  const stranger = apiKey === undefined ? { requests } : {}
+  request.log.info(
+    {
+      method,
+      // The query is left out, because people paste secrets into it.
+      path: url.replace(/[?#].*/, ''),
+      operation: operationIdOf(request),
+      status: sentStatusOf(reply),
+      code: errorCode,
+      ms: Math.round(reply.elapsedTime),
+      apiKey: apiKey?.id,
+      ip,
+      ...stranger
+    },
+    apiKey === undefined ? 'requests without a valid API key' : 'request'
+  )
+}

@@ -1,0 +1,144 @@
+import { Ajv, type ErrorObject } from 'ajv'
+import addFormats from 'ajv-formats'
+import type { FastifySchemaCompiler } from 'fastify'
+import { badRequest } from '../errors.ts'
+
+/** More errors of a request are not reported. */
+const maxErrors = 10
+
+/** What this file reads of a schema for parameters. */
+interface Schema {
+  properties?: Record<string, { type?: string } | boolean>
+  additionalProperties?: boolean
+  type?: string
+  minimum?: number
+  maximum?: number
+}
+
+const ajv = new Ajv({
+  // OpenAPI has keywords that JSON Schema lacks, such as example.
+  strict: false,
+  logger: false,
+  // For the names of the properties that are allowed.
+  verbose: true,
+  useDefaults: true,
+  allErrors: true
+})
+addFormats.default(ajv)
+// The type and the limits of an integer say the same in better words.
+ajv.addFormat('int32', true).addFormat('int64', true)
+
+/**
+ * Compiles a schema of the OpenAPI document to a validator of a part of a
+ * request. It adds defaults, and makes numbers of parameters that are integers.
+ * A body is otherwise left as it was sent.
+ */
+export const validatorCompiler: FastifySchemaCompiler<Schema> = ({
+  schema,
+  method,
+  httpPart
+}) => {
+  switch (httpPart) {
+    case 'body':
+      return validator(schema, 'body')
+    case 'headers':
+      return validator(headerSchema(schema, method), 'header')
+    case 'params':
+      return parameterValidator(schema, 'path')
+    default:
+      // Otherwise, a misspelt filter would be lost silently.
+      return parameterValidator(
+        { ...schema, additionalProperties: false },
+        'query'
+      )
+  }
+}
+
+/**
+ * The schema of headers, with their names in lower case as Node.js has them.
+ *
+ * It rejects conditions of a request that an operation does not evaluate. To
+ * ignore them would let a request take effect that its client has forbidden.
+ * They are the preconditions of RFC 9110, section 13.1, that compare an ETag,
+ * and the Idempotency-Key, which means "only once". The other preconditions
+ * compare a modification date, which nothing here has.
+ */
+function headerSchema({ properties = {} }: Schema, method: unknown): Schema {
+  const documented = Object.entries(properties).map(
+    ([name, property]) => [name.toLowerCase(), property] as const
+  )
+  // Without an ETag, no tag matches: If-None-Match does not prevent a read.
+  const isRead = method === 'GET' || method === 'HEAD'
+  return {
+    properties: {
+      'if-match': false,
+      'if-none-match': isRead,
+      'idempotency-key': false,
+      ...Object.fromEntries(documented)
+    }
+  }
+}
+
+/** One text for each integer. Ajv would also convert `01`, `0x1` and `1e0`. */
+const integerPattern = /^(0|-?[1-9]\d*)$/
+
+function parameterValidator(schema: Schema, part: string) {
+  const validate = validator(schema, part)
+  const integers = Object.entries(schema.properties ?? {})
+    .filter(([, one]) => typeof one === 'object' && one.type === 'integer')
+    .map(([name]) => name)
+
+  return (parameters: Record<string, unknown>) => {
+    for (const name of integers) {
+      const text = parameters[name]
+      if (typeof text === 'string' && integerPattern.test(text))
+        parameters[name] = Number(text)
+    }
+    return validate(parameters)
+  }
+}
+
+/** @param part what messages call the whole value */
+function validator(schema: Schema, part: string) {
+  const validate = ajv.compile(schema)
+
+  return (value: unknown) => {
+    if (validate(value)) return true
+    const messages = validate.errors
+      ?.slice(0, maxErrors)
+      .map((error) => describe(error, part))
+    // A number below the range and with a fraction breaks one rule twice.
+    return { error: badRequest([...new Set(messages)].join('; ')) }
+  }
+}
+
+/** Describes a value and its rule, such as `body.name must be string`. */
+const describe = (error: ErrorObject, part: string): string =>
+  `${part}${error.instancePath.replaceAll('/', '.')} ${ruleOf(error)}`
+
+/** What the patterns of openapi.yaml allow. */
+const patternRules: Record<string, string> = {
+  '^[^\\x00]*$': 'must not have U+0000',
+  '^[!-~]{1,255}$': 'must be 1 to 255 visible ASCII characters, sent once'
+}
+
+/** Ajv names neither ranges nor the properties and values that it allows. */
+function ruleOf({ keyword, params, parentSchema, message }: ErrorObject) {
+  const { type, minimum, maximum, properties } = parentSchema as Schema
+  if (type === 'integer')
+    return `must be an integer from ${minimum} to ${maximum}`
+  switch (keyword) {
+    case 'pattern':
+      return patternRules[String(params['pattern'])] ?? message
+    case 'enum':
+      return `must be one of: ${(params['allowedValues'] as string[]).join(', ')}`
+    case 'additionalProperties': {
+      const known = Object.keys({ ...properties }).join(', ') || 'none'
+      return `must not have "${params['additionalProperty']}"; it may have ${known}`
+    }
+    case 'false schema':
+      return 'must not be sent: the operation does not support it'
+    default:
+      return message
+  }
+}

@@ -1,0 +1,273 @@
+import pg, {
+  type ClientConfig,
+  type Pool,
+  type PoolClient,
+  type QueryResult,
+  type QueryResultRow
+} from 'pg'
+import { parseIntoClientConfig } from 'pg-connection-string'
+import type { Logger } from 'pino'
+import { batch, type BatchOptions } from '../batch.ts'
+import type { Config } from '../config.ts'
+import { messageOf } from '../errors.ts'
+import type { Metrics } from '../metrics.ts'
+import { openPool, unreplicated } from './pool.ts'
+import {
+  failureOf,
+  keepsConnection,
+  OutcomeUnknown,
+  postgresErrorIn,
+  Unavailable
+} from './failures.ts'
+import { sql } from './sql.ts'
+
+/**
+ * The statements of the service, each with the number of connections that it
+ * may use at the same time. So a locked table, or a server process that hangs,
+ * delays only the statements that need it.
+ *
+ * A statement that only looks up has several connections. A create has one,
+ * because all creates that wait share the next statement.
+ */
+const connectionLimits = {
+  lookUpApiKey: 3,
+  listCategories: 1,
+  createCategory: 1,
+  'createCategory-idempotent': 1,
+  createMessage: 1,
+  'createMessage-idempotent': 1,
+  getPet: 2,
+  listPets: 3,
+  'listPets-by-status': 1,
+  createPet: 1,
+  'createPet-idempotent': 1,
+  listOrders: 1,
+  removeExpiredIdempotencyKeys: 1,
+  appliedMigrations: 1,
+  // It runs in place of appliedMigrations.
+  unreleasedTables: 0,
+  endAbandonedWrites: 1
+}
+
+type StatementName = keyof typeof connectionLimits
+
+/** A statement, which each connection prepares once, under its name. */
+export interface Statement {
+  name: StatementName
+  text: string
+}
+
+/**
+ * Ends the server processes of writes that were given up while they waited for
+ * a synchronous standby. Nothing else ends them: statement_timeout is over when
+ * a commit begins, and PostgreSQL does not notice that the client has left.
+ */
+const endAbandonedWritesSql = sql`
+  SELECT pg_terminate_backend(pid)
+  FROM pg_stat_activity
+  WHERE application_name = current_setting('application_name')
+    AND datname = current_database()
+    AND usename = current_user
+    AND wait_event = 'SyncRep'
+    AND query_start < now() - $1 * interval '1 ms'
+`
+
+/** Milliseconds between two log lines about the same failure. */
+const logIntervalMs = 60_000
+
+/** PostgreSQL, as connections to the primary. Each statement is a transaction. */
+export class Database {
+  /** Milliseconds until a statement is cancelled. */
+  readonly timeoutMs: number
+  readonly #pool: Pool
+  readonly #log: Logger
+  readonly #metrics: Metrics
+  readonly #prepared = new Set<StatementName>()
+  readonly #endAbandonedWrites: () => Promise<unknown>
+  readonly #loggedAt = new Map<string, number>()
+  /** Until then, who waits for the database logs why there is none. */
+  #hasResponded = false
+
+  /**
+   * Connections are made on first use.
+   *
+   * @throws Error when the URL, or a certificate file that it names, cannot be
+   *   used
+   */
+  constructor(
+    url: string,
+    { DATABASE_TIMEOUT_MS: timeoutMs }: Pick<Config, 'DATABASE_TIMEOUT_MS'>,
+    log: Logger,
+    metrics: Metrics
+  ) {
+    const limits = Object.values(connectionLimits)
+    this.timeoutMs = timeoutMs
+    this.#log = log
+    this.#metrics = metrics
+    const server = parseUrl(url)
+    // Completed by the variables of libpq.
+    const { database, host, port, user } = new pg.Client(server)
+    log.info(`using the database ${database} at ${host}:${port} as ${user}`)
+    this.#pool = openPool(
+      server,
+      timeoutMs,
+      limits.reduce((sum, limit) => sum + limit)
+    )
+    metrics.addGauge(
+      'database_connections_active',
+      'Connections in use',
+      () => this.#pool.totalCount - this.#pool.idleCount
+    )
+
+    const endAbandoned = this.prepare(
+      'endAbandonedWrites',
+      endAbandonedWritesSql
+    )
+    this.#endAbandonedWrites = this.share(endAbandoned, () =>
+      this.run(endAbandoned, [timeoutMs], { isRepeatable: true })
+    )
+  }
+
+  /**
+   * Gives a name to a statement.
+   *
+   * @throws Error if another statement has the name: PostgreSQL would reject
+   *   it, but only at the first request that runs it
+   */
+  prepare(name: StatementName, text: string): Statement {
+    if (this.#prepared.has(name))
+      throw new Error(`two statements are called ${name}`)
+    this.#prepared.add(name)
+    for (const outcome of ['ok', 'failed'])
+      this.#metrics.statementDuration.zero({ statement: name, outcome })
+
+    return { name, text }
+  }
+
+  /**
+   * Runs a statement, and commits it.
+   *
+   * @param options.isRepeatable whether it can be sent again if its outcome is
+   *   not known, as a read can
+   * @returns its rows
+   * @throws Unavailable, OutcomeUnknown, or the error that PostgreSQL sent: see
+   *   failures.ts
+   */
+  async run<Row extends QueryResultRow>(
+    { name, text }: Statement,
+    values: unknown[],
+    { isRepeatable }: { isRepeatable: boolean }
+  ): Promise<Row[]> {
+    const end = this.#metrics.statementDuration.startTimer({ statement: name })
+    let connection: PoolClient | undefined
+    try {
+      connection = await this.#connect()
+      const rows = await execute<Row>(connection, { name, text }, values)
+      if (unreplicated.has(connection))
+        throw new Error('the wait for the synchronous standby was cancelled')
+
+      connection.release()
+      this.#hasResponded = true
+      end({ outcome: 'ok' })
+      return rows
+    } catch (error) {
+      connection?.release(!keepsConnection(error))
+      end({ outcome: 'failed' })
+      const failure = connection ? failureOf(error, isRepeatable) : error
+      this.#report(failure, name)
+      throw failure
+    }
+  }
+
+  /**
+   * Batches the calls of a statement, within its limit of connections.
+   *
+   * @param run like that of `batch`; uses one connection
+   */
+  batch<Item, Result>(
+    { name }: Statement,
+    run: (items: Item[]) => Promise<Result[]>,
+    options: Pick<BatchOptions, 'maxSize'> = {}
+  ): (item: Item) => Promise<Result> {
+    return batch(run, {
+      maxRuns: connectionLimits[name],
+      maxWaitMs: this.timeoutMs,
+      ...options
+    })
+  }
+
+  /** Lets the calls that wait at the same time share one run and its result. */
+  share<Result>(
+    statement: Statement,
+    run: () => Promise<Result>
+  ): () => Promise<Result> {
+    const call = this.batch(statement, async (calls: undefined[]) => {
+      const result = await run()
+      return calls.map(() => result)
+    })
+    return () => call(undefined)
+  }
+
+  /** Waits for the statements in flight and closes every connection. */
+  async close(): Promise<void> {
+    await this.#pool.end()
+  }
+
+  /** @throws Unavailable, because nothing was sent */
+  async #connect(): Promise<PoolClient> {
+    try {
+      return await this.#pool.connect()
+    } catch (error) {
+      throw new Unavailable(error)
+    }
+  }
+
+  /** Counts a failure, and logs it once a minute. */
+  #report(failure: unknown, statement: StatementName): void {
+    const isOutage =
+      failure instanceof Unavailable || failure instanceof OutcomeUnknown
+    const code = isOutage ? failure.code : 'internal_error'
+    this.#metrics.databaseErrors.inc({ code })
+    // sendError logs the others, with their requests.
+    if (!isOutage || !this.#hasResponded) return
+
+    const { code: sqlState = 'none' } = postgresErrorIn(failure)
+    const now = performance.now()
+    if (now - (this.#loggedAt.get(sqlState) ?? -Infinity) > logIntervalMs) {
+      this.#loggedAt.set(sqlState, now)
+      this.#log.error({ err: failure.cause, statement }, failure.message)
+    }
+    // The server process may wait on.
+    if (sqlState === 'none' && failure instanceof OutcomeUnknown)
+      this.#endAbandonedWrites().catch(() => {})
+  }
+}
+
+/**
+ * Runs a statement on a connection. A config object, which pg copies property by
+ * property, and its promise would make a small read take a tenth longer.
+ */
+const execute = <Row extends QueryResultRow>(
+  connection: PoolClient,
+  { name, text }: Statement,
+  values: unknown[]
+): Promise<Row[]> =>
+  new Promise((resolve, reject) => {
+    const callback = (error: Error | null, result: QueryResult<Row>) => {
+      if (error) reject(error)
+      else resolve(result.rows)
+    }
+    connection.query(
+      Object.assign(new pg.Query(text, values), { name, callback })
+    )
+  })
+
+/** Reads a URL, and the certificate files that it names. */
+function parseUrl(url: string): ClientConfig {
+  try {
+    return parseIntoClientConfig(url)
+  } catch (cause) {
+    const message = `DATABASE_URL cannot be used: ${messageOf(cause)}`
+    throw new Error(message, { cause })
+  }
+}

@@ -1,0 +1,148 @@
+import pg from 'pg'
+import { messageOf } from '../errors.ts'
+
+/**
+ * What follows from an error of PostgreSQL, by its SQLSTATE, or else by the
+ * class of the SQLSTATE: its first two characters. The severity cannot be used,
+ * because lc_messages translates it.
+ *
+ * | consequence | after a write    | after a read     | connection |
+ * |-------------|------------------|------------------|------------|
+ * | blocked     | Unavailable      | Unavailable      | kept       |
+ * | unavailable | Unavailable      | Unavailable      | closed     |
+ * | unknown     | OutcomeUnknown   | Unavailable      | closed     |
+ * | rejected    | the error itself | the error itself | kept       |
+ * | fault       | the error itself | the error itself | closed     |
+ *
+ * `fault` is every error that is not listed. A connection is closed where the
+ * same prepared statement could fail again: it may be older than a change of a
+ * table, or a pooler may have mixed it up.
+ *
+ * @see https://www.postgresql.org/docs/current/errcodes-appendix.html
+ */
+const sqlStates = {
+  /** Another transaction is in the way. */
+  blocked: [
+    '40001', // serialization_failure
+    '40P01', // deadlock_detected
+    '55P03' // lock_not_available, by lock_timeout
+  ],
+
+  /** The statement had no effect, and can be sent again when this is mended. */
+  unavailable: [
+    '0A000', // feature_not_supported: the plan is older than a table
+    '25006', // read_only_sql_transaction, after a failover
+    '26000', // invalid_sql_statement_name, lost by a pooler
+    '42501', // insufficient_privilege
+    '42703', // undefined_column
+    '42883', // undefined_function
+    '42P01', // undefined_table: the database is not migrated yet
+    '42P05', // duplicate_prepared_statement, kept by a pooler
+    '53100', // disk_full
+    '53400', // configuration_limit_exceeded, such as temp_file_limit
+    '57014' // query_canceled, such as by statement_timeout
+  ],
+
+  /**
+   * The statement may have had an effect. An error rolls its transaction back,
+   * but these can come after the commit: when a session ends that waits for a
+   * synchronous standby, when the server runs out of memory for statistics, or
+   * from a pooler that has lost the server.
+   */
+  unknown: [
+    '08', // connection_exception
+    '25', // invalid_transaction_state, such as transaction_timeout
+    '28', // invalid_authorization_specification
+    '3D', // invalid_catalog_name
+    '40003', // statement_completion_unknown
+    '53', // insufficient_resources
+    '57', // operator_intervention
+    '58', // system_error
+    'XX' // internal_error
+  ],
+
+  /** The values break a rule of the database. */
+  rejected: [
+    '22', // data_exception
+    '23', // integrity_constraint_violation
+    'P0' // raise_exception, by a trigger
+  ]
+}
+
+type Consequence = keyof typeof sqlStates | 'fault'
+
+const consequences = new Map(
+  Object.entries(sqlStates).flatMap(([consequence, codes]) =>
+    codes.map((code) => [code, consequence as Consequence])
+  )
+)
+
+/**
+ * The files of PostgreSQL whose errors can follow the commit, whatever their
+ * SQLSTATE: the write-ahead log and the status of transactions, after whose
+ * failure the server ends and may recover the commit, and the statistics.
+ */
+const filesAfterCommit = /^(xlog|slru|pgstat|ds)/
+
+/**
+ * Returns what follows from an error. An error without a SQLSTATE, such as that
+ * of a lost connection, leaves it unknown whether there was an effect.
+ */
+export function consequenceOf(error: unknown): Consequence {
+  const { code, file = '' } = postgresErrorIn(error)
+  if (code === undefined || filesAfterCommit.test(file)) return 'unknown'
+  return consequences.get(code) ?? consequences.get(code.slice(0, 2)) ?? 'fault'
+}
+
+/** Whether the connection can run the next statement after this error. */
+export const keepsConnection = (error: unknown): boolean =>
+  ['blocked', 'rejected'].includes(consequenceOf(error))
+
+/** The fields that PostgreSQL has sent in an error, or in its cause. */
+export function postgresErrorIn(error: unknown): Partial<pg.DatabaseError> {
+  if (error instanceof pg.DatabaseError) return error
+  return error instanceof Error ? postgresErrorIn(error.cause) : {}
+}
+
+/**
+ * The database cannot run the statement now. The statement had no effect: it
+ * can be sent again.
+ */
+export class Unavailable extends Error {
+  readonly code = 'unavailable'
+
+  constructor(cause: unknown) {
+    super(`the database is unavailable: ${messageOf(cause)}`, { cause })
+  }
+}
+
+/**
+ * It is not known whether a write took effect, or whether it will survive a
+ * failover. The service never sends it again. The response says whether the
+ * client may.
+ */
+export class OutcomeUnknown extends Error {
+  readonly code = 'outcome_unknown'
+
+  constructor(cause: unknown) {
+    super('a write may have taken effect: check it', { cause })
+  }
+}
+
+/**
+ * Returns the error for the caller of a failed statement: see the table above.
+ *
+ * @param isRepeatable whether the statement can be sent again if its outcome is
+ *   not known, as a read can
+ */
+export function failureOf(error: unknown, isRepeatable: boolean): unknown {
+  switch (consequenceOf(error)) {
+    case 'rejected':
+    case 'fault':
+      return error
+    case 'unknown':
+      return isRepeatable ? new Unavailable(error) : new OutcomeUnknown(error)
+    default:
+      return new Unavailable(error)
+  }
+}

@@ -1,0 +1,134 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import pg, { type ClientBase } from 'pg'
+import type { Logger } from 'pino'
+import { messageOf } from '../errors.ts'
+import { explain, UnusableDatabase } from './explain.ts'
+import { postgresErrorIn } from './failures.ts'
+import { sql } from './sql.ts'
+
+const folder = new URL('../../migrations/', import.meta.url)
+
+/** Milliseconds. */
+const connectTimeoutMs = 5000
+
+/**
+ * The number of the advisory lock has no meaning, but all versions must have the
+ * same. The wait for another migration ends when that does.
+ *
+ * While a migration waits for a table, statements wait behind it: two seconds
+ * are less than their time limit.
+ *
+ * The commit does not wait for a synchronous standby: while that is away, the
+ * locks of the migration would stop all reads. No row can be lost by this,
+ * because the rows of a new table follow it in the WAL, and their commits wait.
+ */
+const beginSql = sql`
+  BEGIN ISOLATION LEVEL READ COMMITTED;
+  SELECT pg_advisory_xact_lock(7241865325823964);
+  SET LOCAL lock_timeout = 2000;
+  SET LOCAL synchronous_commit = local;
+  -- If the host of the migration is gone.
+  SET LOCAL idle_in_transaction_session_timeout = 60000
+`
+
+export const unreleased =
+  'an unreleased version made the tables of this database: ' +
+  'export what you need, and start anew with an empty database'
+
+/** A row if that is so. */
+export const unreleasedSql = sql`
+  SELECT
+  WHERE to_regclass('api_keys') IS NOT NULL
+    AND to_regclass('applied_migrations') IS NULL
+`
+
+const createListSql = sql`
+  CREATE TABLE IF NOT EXISTS applied_migrations (
+    name text PRIMARY KEY,
+    applied_at timestamptz NOT NULL DEFAULT now()
+  )
+`
+
+/**
+ * The files of the migrations, in their order.
+ *
+ * @throws Error when the folder is missing
+ */
+export const migrationNames = (): string[] =>
+  readdirSync(folder)
+    .filter((name) => /^\d.*\.sql$/.test(name))
+    .sort()
+
+/** What to do about a statement of a migration that failed, by SQLSTATE. */
+const remedies: Record<string, string> = {
+  '42501': 'migrate as the owner of the database',
+  '55P03': 'a transaction holds a lock, and nothing has changed: try again',
+  '40P01': 'another transaction was in the way: try again'
+}
+
+/**
+ * Applies the pending migrations, and then grants.sql, in one transaction.
+ * Concurrent calls wait for each other.
+ *
+ * @throws Error of one line when the database cannot be reached, when it rejects
+ *   a statement, or when another transaction holds a lock
+ */
+export async function applyMigrations(url: string, log: Logger): Promise<void> {
+  try {
+    const names = await applyInTransaction(url)
+    for (const migration of names) log.info({ migration }, 'migrated')
+  } catch (cause) {
+    const remedy = remedies[postgresErrorIn(cause).code ?? '']
+    const message = [messageOf(cause), remedy].filter(Boolean).join(': ')
+    throw new Error(message, { cause })
+  }
+}
+
+/** Returns the names of the migrations that it has applied. */
+async function applyInTransaction(url: string): Promise<string[]> {
+  const connection = new pg.Client({
+    connectionString: url,
+    // Not that of the service, whose abandoned connections are ended.
+    application_name: 'pet-categories migrate',
+    connectionTimeoutMillis: connectTimeoutMs,
+    // Otherwise nothing would end the wait for a server that is gone.
+    keepAlive: true
+  })
+  // A lost connection also fails its statement.
+  connection.on('error', () => {})
+
+  try {
+    await connection.connect().catch(explain)
+    await connection.query(beginSql)
+    const tables = await connection.query(unreleasedSql)
+    if (tables.rowCount !== 0) throw new UnusableDatabase(unreleased)
+    await connection.query(createListSql)
+    const pending = await pendingOf(connection)
+    for (const name of pending) {
+      await runFile(connection, name)
+      const insert = 'INSERT INTO applied_migrations (name) VALUES ($1)'
+      await connection.query(insert, [name])
+    }
+    await runFile(connection, 'grants.sql')
+    await connection.query('COMMIT')
+    return pending
+  } finally {
+    await connection.end()
+  }
+}
+
+async function pendingOf(connection: ClientBase): Promise<string[]> {
+  const { rows } = await connection.query<{ name: string }>(
+    'SELECT name FROM applied_migrations'
+  )
+  const applied = new Set(rows.map(({ name }) => name))
+  return migrationNames().filter((name) => !applied.has(name))
+}
+
+async function runFile(connection: ClientBase, name: string): Promise<void> {
+  try {
+    await connection.query(readFileSync(new URL(name, folder), 'utf8'))
+  } catch (cause) {
+    throw new Error(`${name} failed: ${messageOf(cause)}`, { cause })
+  }
+}

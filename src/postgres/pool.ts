@@ -1,0 +1,124 @@
+import pg, { type ClientBase, type ClientConfig } from 'pg'
+import { sql } from './sql.ts'
+
+/** Milliseconds that a statement waits for a lock. */
+const lockTimeoutMs = 500
+
+/**
+ * Milliseconds after which a connection is given up, beyond the time in which
+ * the server should have ended the statement: the server is frozen or gone.
+ */
+const graceMs = 1000
+
+// No id is above 2^53 - 1: see migrations/.
+pg.types.setTypeParser(pg.types.builtins.INT8, Number)
+
+/** In the types of pg, onConnect cannot be asynchronous. */
+type PoolConfig = pg.PoolConfig & {
+  onConnect: (connection: ClientBase) => Promise<void>
+}
+
+/** The statements cannot run on this server. The message has the remedy. */
+export class UnsuitableServer extends Error {}
+
+/**
+ * Connections whose last commit may have reached no synchronous standby.
+ * PostgreSQL reports a success after a warning when the wait is cancelled.
+ */
+export const unreplicated = new WeakSet<ClientBase>()
+
+/**
+ * Opens a pool of connections to a server that accepts writes, with the
+ * settings that the statements need. After a failover, the address must lead to
+ * the new primary.
+ *
+ * @param timeoutMs milliseconds for a connection, and for a statement
+ * @param max connections
+ */
+export function openPool(
+  server: ClientConfig,
+  timeoutMs: number,
+  max: number
+): pg.Pool {
+  const settings = neededSettings(timeoutMs)
+  const config: PoolConfig = {
+    ...server,
+    application_name: 'pet-categories',
+    options: [server.options, ...optionsOf(settings)].join(' ').trim(),
+    connectionTimeoutMillis: timeoutMs,
+    query_timeout: timeoutMs + graceMs,
+    keepAlive: true,
+    max,
+    onConnect: (connection) => rejectOtherSettings(connection, settings)
+  }
+  const pool = new pg.Pool(config)
+
+  pool.on('connect', (connection) => {
+    // A lost connection also fails its statement.
+    connection.on('error', () => {})
+    // The text of this warning is translated, and its SQLSTATE is not specific.
+    connection.on('notice', ({ routine }) => {
+      if (routine === 'SyncRepWaitForLSN') unreplicated.add(connection)
+    })
+  })
+  // The pool has already discarded the idle connection that was lost.
+  pool.on('error', () => {})
+
+  return pool
+}
+
+/**
+ * The settings that the statements need, as pg_settings has them: bounds for
+ * waits; commits that are on the disk, and on the synchronous standby, and the
+ * warning that a wait for it was cancelled; and the isolation level in which a
+ * statement sees what was committed before it. With the replication role `replica`, no foreign key would be checked.
+ */
+const neededSettings = (timeoutMs: number): Record<string, string> => ({
+  statement_timeout: String(timeoutMs),
+  lock_timeout: String(lockTimeoutMs),
+  synchronous_commit: 'on',
+  client_min_messages: 'notice',
+  default_transaction_isolation: 'read committed',
+  session_replication_role: 'origin',
+  transaction_read_only: 'off'
+})
+
+/** Only a superuser may set the first; the second is not ours to change. */
+const checkedOnly = ['session_replication_role', 'transaction_read_only']
+
+/** The settings as options of the server's command line. */
+const optionsOf = (settings: Record<string, string>): string[] =>
+  Object.entries(settings)
+    .filter(([name]) => !checkedOnly.includes(name))
+    .map(([name, value]) => `-c ${name}=${value.replace(' ', '\\ ')}`)
+
+const otherSettingsSql = sql`
+  SELECT
+    name,
+    format('ALTER ROLE %I SET %s = %L', current_user, name, needed) AS remedy
+  FROM json_each_text($1) AS needed (name, needed)
+  JOIN pg_settings USING (name)
+  WHERE setting <> needed
+`
+
+/**
+ * Rejects a connection without the settings: a pooler may drop them, and a
+ * server that is no longer, or not yet, the primary would return old lists.
+ *
+ * @throws UnsuitableServer with the statements that correct the settings
+ */
+async function rejectOtherSettings(
+  connection: ClientBase,
+  settings: Record<string, string>
+): Promise<void> {
+  const { rows } = await connection.query<{ name: string; remedy: string }>(
+    otherSettingsSql,
+    [JSON.stringify(settings)]
+  )
+  if (rows.some(({ name }) => name === 'transaction_read_only'))
+    throw new UnsuitableServer('the server is read-only')
+  if (rows.length > 0) {
+    const remedies = rows.map(({ remedy }) => remedy).join('; ')
+    throw new UnsuitableServer(`its settings must be corrected: ${remedies}`)
+  }
+}

@@ -1,0 +1,47 @@
+import { sql } from './sql.ts'
+
+/** Exists for the compiler only. */
+declare const schema: unique symbol
+
+/**
+ * JSON that PostgreSQL has written. The compiler knows its schema, and rejects
+ * JSON of another one, as in `listCategories: async () => jsonOfPets`. A pet has
+ * all that a category requires; in a function, only equal schemas match.
+ */
+export type RawJson<Schema> = (Buffer | string) & {
+  readonly [schema]: (value: Schema) => Schema
+}
+
+/** An SQL expression that writes a row as the JSON of a schema. */
+export type RowJson<Schema> = string & {
+  readonly [schema]: (value: Schema) => Schema
+}
+
+/**
+ * Makes the SQL expression that writes a row as JSON. A column that is NULL is
+ * left out.
+ *
+ * @example rowJson<Pet>({ id: 'id', categoryId: 'category_id', … })
+ * @param columns the SQL of each property of the schema: the compiler demands
+ *   all of them
+ */
+export function rowJson<Schema>(columns: {
+  [Property in keyof Schema]-?: string
+}): RowJson<Schema> {
+  const properties = Object.entries<string>(columns).map(
+    ([name, column]) => `'${name}', ${column}`
+  )
+  return sql`json_strip_nulls(json_build_object(${properties.join(', ')}))::text` as RowJson<Schema>
+}
+
+/** The SQL of a time as the API returns it: in UTC, with milliseconds. */
+export const utcTime = (column: string) =>
+  sql`to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
+
+/**
+ * The columns that store a request body, with their SQL types. The compiler
+ * demands a column for each property.
+ */
+export type BodyColumns<Body> = {
+  [Property in keyof Body]-?: [column: string, type: string]
+}

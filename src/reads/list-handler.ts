@@ -1,0 +1,136 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { HttpError } from '../errors.ts'
+import type { Database, Statement } from '../postgres/database.ts'
+import type { RawJson, RowJson } from '../postgres/row-json.ts'
+import { sql } from '../postgres/sql.ts'
+import { CachedBody } from './cached-body.ts'
+import type { ResponseBuffers } from './response-buffers.ts'
+
+/**
+ * SQL for a list as a JSON array, which PostgreSQL writes:
+ *
+ * | list                      | size  | body |
+ * |---------------------------|-------|------|
+ * | the version is still $1   | NULL  | NULL |
+ * | it has more than $2 bytes | bytes | NULL |
+ * | otherwise                 | bytes | JSON |
+ *
+ * The version is that of all tables. docs/architecture.md says why equal
+ * versions mean equal rows.
+ */
+const listSql = (table: string, json: string) => sql`
+  WITH current_version AS MATERIALIZED (
+    SELECT concat_ws(
+      ' ',
+      pg_current_snapshot(),
+      pg_postmaster_start_time(),
+      pg_stat_get_bgwriter_stat_reset_time()
+    ) AS version
+  ),
+
+  list AS MATERIALIZED (
+    SELECT
+      version,
+      CASE WHEN version IS DISTINCT FROM $1 THEN (
+        SELECT '[' || coalesce(string_agg(${json}, ',' ORDER BY id), '') || ']'
+        FROM ${table}
+      ) END AS body
+    FROM current_version
+  )
+
+  SELECT
+    version,
+    octet_length(body) AS size,
+    CASE WHEN octet_length(body) <= $2 THEN body END AS body
+  FROM list
+`
+
+interface ListRow {
+  version: string
+  size: number | null
+  body: string | null
+}
+
+/** A list that was read. */
+interface ReadList {
+  version: string
+  /** Undefined if the list is too long. */
+  body: CachedBody | undefined
+}
+
+/** The rows of a list, in the order of the column `id`. */
+interface ListDefinition<Item> {
+  statementName: Statement['name']
+  /**
+   * A table, or a view that reads only tables: the version does not show
+   * changes of anything else.
+   */
+  table: string
+  /** Writes an item. */
+  json: RowJson<Item>
+}
+
+/** Not a 503, because a repeated request would get the same error. */
+const listTooLong = new HttpError(
+  507,
+  'list_too_long',
+  'The list is too long for this service: tell its operator'
+)
+
+/**
+ * The handler of an operation that lists all rows of a table. Requests that
+ * wait at the same time share a statement, which returns the list only if it
+ * may have changed. A request never joins a statement that has started, so its
+ * response has everything that was committed before the request arrived.
+ */
+export function listHandler<Item>(
+  database: Database,
+  buffers: ResponseBuffers,
+  { statementName, table, json }: ListDefinition<Item>
+) {
+  const statement = database.prepare(statementName, listSql(table, json))
+  const read = listReader(database, buffers.limit, statement)
+
+  return async (
+    request: Pick<FastifyRequest, 'headers'>,
+    reply: FastifyReply
+  ): Promise<RawJson<Item[]> | FastifyReply> => {
+    const { body } = await read()
+    if (body === undefined) throw listTooLong
+
+    const { headers, content } = await body.negotiate(request.headers)
+    if (content !== undefined) buffers.track(content, reply.raw)
+    // The client may keep the list, but must check before each use that it is
+    // unchanged (RFC 9111, section 5.2.2).
+    reply.headers({ ...headers, 'cache-control': 'private, no-cache' })
+    return content === undefined
+      ? reply.removeHeader('content-type').code(304).send()
+      : (content as RawJson<Item[]>)
+  }
+}
+
+/**
+ * Reads a list, and keeps the last one. A list that is read again after a
+ * commit elsewhere, and has not changed, stays the same body, compressed only
+ * once.
+ */
+function listReader(database: Database, maxSize: number, statement: Statement) {
+  // Before the first read: no version of PostgreSQL is empty.
+  let last: ReadList = { version: '', body: undefined }
+
+  async function read(): Promise<ReadList> {
+    const values = [last.version, maxSize]
+    const rows = await database.run<ListRow>(statement, values, {
+      isRepeatable: true
+    })
+    const [{ version, size, body: text }] = rows as [ListRow]
+    if (size === null) return last
+
+    const body = text === null ? undefined : new CachedBody(text)
+    const isUnchanged = body?.etag === last.body?.etag
+    last = { version, body: isUnchanged ? last.body : body }
+    return last
+  }
+
+  return database.share(statement, read)
+}

@@ -1,0 +1,68 @@
+import type { FastifyReply } from 'fastify'
+import type { Database, Statement } from '../postgres/database.ts'
+import type { RawJson } from '../postgres/row-json.ts'
+
+/** A row of a page. */
+interface PageRow<Item> {
+  id: number
+  json: RawJson<Item>
+}
+
+/** The parameters of a page. The Link to the next page repeats them. */
+interface PageQuery {
+  /** The id of the last item of the page before. */
+  after: number
+  limit: number
+  status?: string
+}
+
+/**
+ * Returns a function that reads a page and responds with it. Requests that wait
+ * for the same page share a statement.
+ *
+ * @param statement selects `id` and `json` of the rows after the id `$1`, at
+ *   most `$2`; the status of the query, if it has one, is `$3`
+ */
+export function pageReader<Item>(database: Database, statement: Statement) {
+  const readRows = database.batch(statement, async (pages: unknown[][]) => {
+    const read = new Map<string, PageRow<Item>[]>()
+    for (const values of pages) {
+      const page = String(values)
+      if (!read.has(page))
+        read.set(
+          page,
+          await database.run(statement, values, { isRepeatable: true })
+        )
+    }
+    return pages.map((values) => read.get(String(values)) ?? [])
+  })
+
+  return async (
+    query: PageQuery,
+    reply: FastifyReply
+  ): Promise<RawJson<Item[]>> => {
+    const { after, limit, status } = query
+    // One more row than the page has tells whether another page follows.
+    const values = [after, limit + 1]
+    const rows = await readRows(
+      status === undefined ? values : [...values, status]
+    )
+    const page = rows.slice(0, limit)
+    const last = page.at(-1)
+    if (rows.length > page.length && last !== undefined)
+      // Unlike the number of a page, an id does not shift when items are
+      // created meanwhile.
+      reply.header('link', linkTo({ ...query, after: last.id }))
+
+    return `[${page.map(({ json }) => json).join(',')}]` as RawJson<Item[]>
+  }
+}
+
+/** It is relative, because a proxy may hide the address (RFC 8288). */
+function linkTo(query: PageQuery): string {
+  const parameters = new URLSearchParams()
+  for (const [name, value] of Object.entries(query))
+    parameters.set(name, String(value))
+
+  return `<?${parameters.toString()}>; rel="next"`
+}

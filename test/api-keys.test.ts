@@ -1,0 +1,108 @@
+import t from 'tap'
+import { makeApiKey } from '../src/api-keys/api-key.ts'
+import { sha256Bytea } from '../src/postgres/sql.ts'
+import { query } from './support/database.ts'
+import { operations, requestOf, scopes } from './support/examples.ts'
+import { bearer, create, keyed, list, outcome } from './support/requests.ts'
+import { successes } from './support/metrics.ts'
+import { startService } from './support/service.ts'
+
+const service = await startService(t)
+const { app, databaseUrl, key, keys } = service
+
+t.test('the scheme is case-insensitive; no key, no access', async (t) => {
+  t.equal(await outcome(list(service, { authorization: `bEaReR ${key}` })), 200)
+
+  const challenge = 'Bearer realm="pet-categories"'
+  const invalid = `${challenge}, error="invalid_token"`
+  for (const [authorization, sent] of [
+    ['', challenge],
+    [`Basic ${key}`, invalid],
+    [`Bearer ${key}0`, invalid],
+    [`Bearer ${makeApiKey()}`, invalid]
+  ]) {
+    const response = await list(service, { authorization })
+    t.equal(response.statusCode, 401)
+    t.equal(response.headers['www-authenticate'], sent)
+  }
+  const lookUps = await successes(app, 'lookUpApiKey')
+  t.equal(lookUps, 2, 'a malformed key costs none')
+})
+
+t.test('an API key is stored as its hash, with a visible name', async (t) => {
+  const [row] = await query(
+    databaseUrl,
+    `SELECT '\\x' || encode(hash, 'hex') AS hash, api_keys::text AS row
+     FROM api_keys`
+  )
+  t.equal(row?.['hash'], sha256Bytea(key))
+  t.notMatch(row?.['row'], key.slice(-20))
+
+  for (const name of ['می\u200cخواهم', '👩\u200d💻'])
+    await t.resolves(keys.create(name))
+  for (const name of ['', 'x'.repeat(101), 'x\ny'])
+    await t.rejects(keys.create(name), { message: /must have 1 to 100/ })
+  await t.rejects(keys.revoke('404'), { message: /no API key 404/ })
+})
+
+t.test('an operation needs a key with its scope, or with all', async (t) => {
+  const headersWith = async (some: string[]) =>
+    bearer(await keys.create('scoped', { scopes: some }))
+
+  for (const operation of operations) {
+    const needed = operation['x-scopes']
+    const request = requestOf(operation)
+    const others = scopes.filter((one) => !needed.includes(one))
+    const headers = await headersWith(others)
+    const forbidden = await app.inject({ ...request, headers })
+    t.equal(
+      forbidden.headers['www-authenticate'],
+      `Bearer realm="pet-categories", error="insufficient_scope", scope="${needed.join(' ')}"`
+    )
+
+    const allowed = await headersWith(needed)
+    const response = await app.inject({ ...request, headers: allowed })
+    t.not(response.statusCode, 403)
+    if (operation.method !== 'GET') continue
+    const head = await app.inject({ ...request, method: 'HEAD', headers })
+    t.equal(head.statusCode, 403)
+  }
+})
+
+t.test('an expired key is rejected', async (t) => {
+  for (const [lifetime, expected] of [
+    ['1h', 200],
+    ['0s', 'unauthorized']
+  ] as const) {
+    const short = await keys.create('short', { lifetime })
+    t.equal(await outcome(list(service, bearer(short))), expected)
+  }
+})
+
+t.test('another key of a name replays its creates', async (t) => {
+  const createWith = (used: string) =>
+    outcome(create(service, 'x', { ...bearer(used), ...keyed('once') }))
+  t.equal(await createWith(key), 201)
+  t.equal(await createWith(await keys.create('test')), '201 replayed')
+  t.equal(await createWith(await keys.create('other')), 201)
+})
+
+t.test('every replica rejects a revoked key within a second', async (t) => {
+  const now = performance.now()
+  let passed = 0
+  t.intercept(performance, 'now', { value: () => now + passed })
+  const second = await startService(t, { databaseUrl })
+  const listBoth = () =>
+    Promise.all(
+      [service, second].map((one) => outcome(list(one, service.auth)))
+    )
+
+  t.same(await listBoth(), [200, 200])
+  const [first] = await keys.list()
+  await keys.revoke(String(first?.id))
+  passed = 500
+  // A use does not prolong the trust.
+  await listBoth()
+  passed = 1000
+  t.same(await listBoth(), ['unauthorized', 'unauthorized'])
+})

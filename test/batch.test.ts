@@ -1,0 +1,32 @@
+import t from 'tap'
+import { batch } from '../src/batch.ts'
+
+// What requests see of batches is tested with the operations.
+
+const patient = { maxRuns: 1, maxWaitMs: Infinity }
+
+t.test('2,500 calls may wait', async (t) => {
+  const call = batch((items: number[]) => Promise.resolve(items), patient)
+  const waiting = Array.from({ length: 2500 }, (_, index) => call(index))
+  await t.rejects(call(2500), { code: 'overloaded' })
+  await t.resolves(Promise.all(waiting))
+})
+
+t.test('calls that wait for too long reject as overload', async (t) => {
+  let now = 0
+  t.intercept(performance, 'now', { value: () => now })
+  const runSlowly = (items: number[]) => {
+    now += 1000
+    return Promise.resolve(items)
+  }
+  const call = batch(runSlowly, { maxRuns: 1, maxWaitMs: 1500, maxSize: 1 })
+
+  const overloaded = { reason: { code: 'overloaded' } }
+  t.match(await Promise.allSettled([1, 2, 3, 4].map(call)), [
+    { value: 1 },
+    { value: 2 },
+    overloaded,
+    overloaded
+  ])
+  t.equal(await call(5), 5)
+})

@@ -1,0 +1,140 @@
+import t, { type Test } from 'tap'
+import { createDatabase, query } from './support/database.ts'
+import {
+  anonymous,
+  chunked,
+  createRequest,
+  disconnected,
+  fillCategories,
+  getRequest,
+  isComplete,
+  keepAlive,
+  listRequest,
+  openConnection,
+  request,
+  send
+} from './support/raw.ts'
+import { recorder } from './support/recorder.ts'
+import { type Service, startService } from './support/service.ts'
+import { until } from './support/until.ts'
+
+const databaseUrl = await createDatabase(t)
+await fillCategories(databaseUrl)
+const { lines, log } = recorder()
+const service = await startService(t, { databaseUrl, log })
+const { server } = service.app
+
+/** Lets requests time out after 200 ms, or as without the test. */
+function hurry(timeout = 200): void {
+  server.headersTimeout = timeout
+  server.requestTimeout = timeout
+}
+t.afterEach(() => hurry(30_000))
+
+/** A create whose body does not come. */
+const halfSent = (headers = {}) =>
+  createRequest('{', { ...keepAlive, 'Content-Length': '100', ...headers })
+
+/** A create whose body is not HTTP. */
+const malformed = (headers = {}) =>
+  createRequest('zz\r\n', { ...keepAlive, ...chunked, ...headers })
+
+t.test('a request that is not received has its error', async (t) => {
+  hurry()
+  const headers = { 'X-Request-Id': 'mine' }
+  for (const [status, code, bytes] of [
+    [400, 'invalid_request', malformed(headers)],
+    [408, 'request_timeout', halfSent(headers)]
+  ] as const) {
+    lines.length = 0
+    const response = await send(service, bytes)
+    t.match(response.headers, { 'x-request-id': 'mine', connection: 'close' })
+    t.match(JSON.parse(response.body), { code, status })
+    await disconnected(service)
+    t.match(lines.pop(), { reqId: 'mine', status, code })
+    t.same(lines, [])
+  }
+
+  const bytes = 'GET /v1/categories HTTP/1.1\r\nHost: x\r\n'
+  const { body } = await send(service, bytes)
+  t.match(JSON.parse(body), { code: 'request_timeout', status: 408 })
+})
+
+t.test('nothing follows a response, or stands inside one', async (t) => {
+  const long = { ...keepAlive, 'Content-Length': '99999999' }
+  for (const [status, bytes] of [
+    [401, halfSent(anonymous)],
+    [413, halfSent(long)],
+    [400, request('POST /%zz', long, '{')],
+    [200, request('GET /docs/static/swagger-ui-bundle.js', long, '{')]
+  ] as const) {
+    const client = openConnection(t, service, bytes)
+    await client.responded
+    // What follows comes too late, or is not HTTP.
+    client.socket.pause()
+    hurry()
+    await disconnected(service)
+    client.socket.resume()
+    await client.closed
+    t.same(client.statuses(), [status], bytes.slice(0, 50))
+    hurry(30_000)
+  }
+})
+
+t.test('no client takes an error for the response to a create', async (t) => {
+  const create = createRequest('{"name":"x"}', keepAlive)
+  for (const bytes of ['no HTTP\r\n\r\n', malformed(), halfSent()]) {
+    hurry()
+    const { closed, statuses } = openConnection(t, service, create + bytes)
+    await closed
+    t.not(statuses()[0], 400, bytes)
+    t.not(statuses()[0], 408, bytes)
+    hurry(30_000)
+  }
+})
+
+/** A client that has asked for the list, and does not read it. */
+async function openReader(t: Test, target: Service) {
+  const client = openConnection(t, target, listRequest(keepAlive))
+  await client.responded
+  client.socket.pause()
+  return client
+}
+
+t.test('a shutdown lets clients read, and closes idle ones', async (t) => {
+  const replica = await startService(t, { databaseUrl })
+  const silent = await openReader(t, replica)
+  const busy = await openReader(t, replica)
+  const idle = ['', 'GET /livez HTTP/1.1\r\nHos'].map((bytes) =>
+    openConnection(t, replica, bytes)
+  )
+
+  replica.app.isDraining = true
+  const last = await send(replica, getRequest('/v1/pets/1', keepAlive))
+  t.match(last, { status: 404, headers: { connection: 'close' } })
+  const closing = replica.app.close()
+  await Promise.all(idle.map(({ closed }) => closed))
+  for (const { socket, received } of [silent, busy]) {
+    socket.resume()
+    await until(() => isComplete(received()), 'it has the list')
+  }
+  busy.write(getRequest('/livez', keepAlive))
+  await Promise.all([closing, busy.closed, silent.closed])
+  t.same(busy.statuses(), [200, 200], 'and one more response')
+})
+
+t.test('slow readers of old lists deny the list to nobody', async (t) => {
+  // Room for one list of 16 MB.
+  const config = { MAX_RESPONSE_BUFFER_BYTES: 20_000_000 }
+  const replica = await startService(t, { databaseUrl, config })
+  const evicted = await openReader(t, replica)
+  await query(databaseUrl, "INSERT INTO categories (name) VALUES ('new')")
+  const kept = await openReader(t, replica)
+  t.ok(isComplete((await send(replica, listRequest())).body))
+
+  evicted.socket.resume()
+  await evicted.closed
+  t.notOk(isComplete(evicted.received()))
+  kept.socket.resume()
+  await until(() => isComplete(kept.received()), 'a reader of the last list')
+})

@@ -1,0 +1,38 @@
+import t from 'tap'
+import {
+  anonymous,
+  createRequest,
+  listRequest,
+  request,
+  send
+} from './support/raw.ts'
+import { startService } from './support/service.ts'
+
+const origin = 'https://app.example'
+const service = await startService(t, {
+  config: { CORS_ORIGINS: `https://other.example,${origin}` }
+})
+
+t.test('a page of an allowed origin may send and read all', async (t) => {
+  const allowed = { 'access-control-allow-origin': origin }
+  const Origin = origin
+  const preflight = { Origin, 'Access-Control-Request-Method': 'POST' }
+  t.match(await send(service, request('OPTIONS /v1/pets', preflight)), {
+    status: 204,
+    headers: { ...allowed, 'access-control-allow-methods': '*' }
+  })
+  for (const [status, bytes] of [
+    [200, listRequest({ Origin })],
+    [401, listRequest({ Origin, ...anonymous })],
+    [413, createRequest('x'.repeat(70_000), { Origin })]
+  ] as const)
+    t.match(await send(service, bytes), {
+      status,
+      headers: { ...allowed, 'access-control-expose-headers': '*' }
+    })
+
+  const other = listRequest({ Origin: 'https://evil.example' })
+  const { headers } = await send(service, other)
+  t.notOk('access-control-allow-origin' in headers)
+  t.match(headers, { vary: 'Origin' })
+})

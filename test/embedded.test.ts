@@ -1,0 +1,154 @@
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
+import {
+  cpSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync
+} from 'node:fs'
+import path from 'node:path'
+import t, { type Test } from 'tap'
+import { startEmbeddedPostgres } from '../tools/start/embedded-postgres.ts'
+import { createLinks } from '../tools/start/programs.ts'
+import { asServerUser } from '../tools/start/server-user.ts'
+import { query, temporaryFolder } from './support/database.ts'
+
+/** DATA_DIR with data of a server that has stopped. */
+const used = path.join(
+  temporaryFolder(t),
+  "it's a long 'ü' name of a folder %2F"
+)
+
+t.before(async () => {
+  // What a killed first start leaves.
+  cpSync(t.testdir({ initdb: { postgres: {} } }), used, { recursive: true })
+  const server = await startEmbeddedPostgres(used)
+  await query(server.url, 'CREATE TABLE kept ()')
+  await server.stop()
+})
+
+/** A DATA_DIR of its own with a copy of these data. */
+function copyOfData(t: Test): string {
+  const directory = temporaryFolder(t)
+  cpSync(used, directory, { recursive: true })
+  return directory
+}
+
+t.test('a start again has the data, and nothing of the shell', async (t) => {
+  t.same(readdirSync(used), ['postgres'])
+  const shell = {
+    PGHOST: 'none.example',
+    PGOPTIONS: '-c x=1',
+    TZ: 'Asia/Tokyo'
+  }
+  t.intercept(process, 'env', { value: { ...process.env, ...shell } })
+  const server = await startEmbeddedPostgres(copyOfData(t))
+  await t.resolves(query(server.url, 'TABLE kept'))
+  t.same(await query(server.url, 'SHOW timezone'), [{ TimeZone: 'UTC' }])
+  const memory = 'SHOW dynamic_shared_memory_type'
+  const [row] = await query(server.url, memory)
+  t.match(row, { dynamic_shared_memory_type: 'mmap' }, '/dev/shm may be small')
+  await server.stop()
+})
+
+t.test('a command shares a server, a second service does not', async (t) => {
+  const directory = copyOfData(t)
+  const first = await startEmbeddedPostgres(directory)
+  const command = await startEmbeddedPostgres(directory, true)
+  t.equal(command.url, first.url)
+  await command.stop()
+  await t.rejects(startEmbeddedPostgres(directory), {
+    message: `cannot run: another service (PID ${process.pid}) uses this folder: stop it, or set DATA_DIR`
+  })
+
+  const stopped = first.stop()
+  const second = await startEmbeddedPostgres(directory)
+  await stopped
+  await second.stop()
+})
+
+const isRoot = process.getuid?.() === 0
+const forRoot = isRoot ? {} : { skip: 'only root can do this' }
+
+/** A user that no system has. */
+const stranger = 54321
+
+/** A DATA_DIR that this user owns, in a folder that all can enter. */
+function dataOf(t: Test, owner: number): string {
+  const directory = mkdtempSync('/tmp/petcat-test-')
+  t.teardown(() => rmSync(directory, { recursive: true }))
+  cpSync(used, directory, { recursive: true })
+  if (isRoot) execFileSync('chown', ['-R', `${owner}:${owner}`, directory])
+  return directory
+}
+
+t.test('a PID that was recycled after a power failure is named', async (t) => {
+  const directory = dataOf(t, stranger)
+  const user = isRoot ? { uid: stranger } : {}
+  const sleeper = spawn('sleep', ['600'], { ...user, stdio: 'ignore' })
+  t.teardown(() => sleeper.kill())
+  const lockFile = path.join(directory, 'postgres/postmaster.pid')
+  writeFileSync(lockFile, `${sleeper.pid}\n${directory}/postgres\n1\n5432\n\n`)
+  await t.rejects(startEmbeddedPostgres(directory), {
+    message: `process ${sleeper.pid} holds ${lockFile}: stop it if it is a PostgreSQL, or else delete that file`
+  })
+})
+
+t.test('links that npm has not created are created', (t) => {
+  const links = [{ source: 'native/lib/a.1', target: 'native/lib/a' }]
+  const folder = t.testdir({
+    native: { 'pg-symlinks.json': JSON.stringify(links), lib: { 'a.1': 'x' } }
+  })
+  const link = path.join(folder, 'native/lib/a')
+  createLinks(folder)
+  t.equal(readFileSync(link, 'utf8'), 'x')
+
+  rmSync(path.dirname(link), { recursive: true })
+  t.throws(() => createLinks(folder), {
+    message: /as the owner of node_modules, run `npm ci/
+  })
+  t.end()
+})
+
+t.test('a machine without PostgreSQL is told what to do', async (t) => {
+  t.intercept(process, 'arch', { value: 'sparc' })
+  await t.rejects(startEmbeddedPostgres(temporaryFolder(t)), {
+    message: /-sparc is not installed: .* set DATABASE_URL$/
+  })
+})
+
+const runs = (...[program = '', ...args]: string[]) =>
+  spawnSync(program, args, { stdio: 'ignore' }).status === 0
+
+t.test('initdb runs as a user that has a name', forRoot, (t) => {
+  t.intercept(process, 'getuid', { value: () => stranger })
+  const asStranger = ['setpriv', `--reuid=${stranger}`, '--clear-groups']
+  t.notOk(runs(...asStranger, 'id', '-un'))
+  t.ok(runs(...asStranger, ...asServerUser(undefined), 'id', '-un'))
+  t.end()
+})
+
+/** Lets root start on data of this user. Returns as whom PostgreSQL runs. */
+async function startOnDataOf(t: Test, owner: number) {
+  const directory = dataOf(t, owner)
+  const server = await startEmbeddedPostgres(directory)
+  const lockFile = path.join(directory, 'postgres/postmaster.pid')
+  const pid = parseInt(readFileSync(lockFile, 'utf8'))
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8')
+  await server.stop()
+  const [, uid] = /^Uid:\t(\d+)/m.exec(status) ?? []
+  const [, capabilities] = /^CapEff:\t(\w+)/m.exec(status) ?? []
+
+  return { uid: Number(uid), capabilities: parseInt(capabilities ?? '', 16) }
+}
+
+t.test('root starts as a user without rights', forRoot, async (t) => {
+  const { uid, capabilities } = await startOnDataOf(t, 0)
+  t.ok(uid >= 61_184 && uid < 65_520)
+  t.notOk(runs('id', '-nu', String(uid)), 'the user has no name')
+  t.equal(capabilities, 2, 'it may enter any folder')
+
+  const other = await startOnDataOf(t, stranger)
+  t.same(other, { uid: stranger, capabilities: 0 })
+})

@@ -1,0 +1,39 @@
+import Fastify from 'fastify'
+import t from 'tap'
+import { unavailable } from '../src/errors.ts'
+import { sendError, toHttpError } from '../src/http/error-responses.ts'
+import { OutcomeUnknown } from '../src/postgres/failures.ts'
+
+t.test('an error of a plugin has the Error body, without details', (t) => {
+  const ofPlugin = { statusCode: 599, code: 'FST_ERR_X', message: 'secret' }
+  for (const thrown of [ofPlugin, undefined]) {
+    const { body } = toHttpError(thrown)
+    t.match(body, { status: 500, code: 'internal_error' })
+    t.notMatch(body.message, 'secret')
+  }
+  t.end()
+})
+
+const idempotent = { 'idempotency-key': 'x' }
+const lost = new OutcomeUnknown(undefined)
+
+/** Failures of requests, and what the responses say about a repetition. */
+const failures = [
+  ['GET', {}, new Error(), 'true', '1'],
+  ['DELETE', {}, lost, 'true', '1'],
+  ['POST', {}, new Error(), 'false', undefined],
+  ['POST', {}, lost, 'false', undefined],
+  ['POST', idempotent, lost, 'true', '1'],
+  ['POST', {}, unavailable, undefined, '1']
+] as const
+
+t.test('a response says whether to repeat its request', async (t) => {
+  for (const [method, headers, failure, repeat, after] of failures) {
+    const app = Fastify()
+    app.setErrorHandler(sendError)
+    app.decorateRequest('errorCode', undefined)
+    app.route({ method, url: '/', handler: () => Promise.reject(failure) })
+    const { headers: sent } = await app.inject({ method, url: '/', headers })
+    t.same([sent['x-should-retry'], sent['retry-after']], [repeat, after])
+  }
+})

@@ -1,0 +1,108 @@
+import t, { type Test } from 'tap'
+import { makeApiKey } from '../src/api-keys/api-key.ts'
+import {
+  createDatabase,
+  openDatabase,
+  query,
+  storedNames
+} from './support/database.ts'
+import { readinessCheck } from '../src/postgres/readiness.ts'
+import { nowhere, startProxy } from './support/proxy.ts'
+import { bearer, create, list, outcome } from './support/requests.ts'
+import { startService } from './support/service.ts'
+
+/** A service behind a proxy, with one category. */
+async function start(t: Test, config = {}) {
+  const databaseUrl = await createDatabase(t)
+  const proxy = await startProxy(t, databaseUrl)
+  const service = await startService(t, { databaseUrl: proxy.url, config })
+  t.equal(await outcome(create(service, 'first')), 201)
+  return { proxy, service }
+}
+
+t.test('a database that cannot be reached is a 503', async (t) => {
+  const { proxy, service } = await start(t)
+  const probe = () => outcome(service.app.inject('/readyz'))
+  const { server } = proxy.state
+  proxy.state.server = nowhere
+  proxy.cut()
+
+  for (const request of [
+    list(service),
+    create(service),
+    list(service, bearer(makeApiKey()))
+  ])
+    t.equal(await outcome(request), 'unavailable')
+  t.equal(await probe(), 'unavailable')
+
+  proxy.state.server = server
+  const recovered = await list(service)
+  t.equal(recovered.json<unknown[]>().length, 1, 'it recovers by itself')
+  t.equal(await probe(), 200)
+})
+
+/**
+ * What a create gets after an error of PostgreSQL, by its SQLSTATE, and whether
+ * its connection is kept.
+ */
+const errors = [
+  // Another transaction is in the way.
+  ['40001 40P01 55P03', 'unavailable', true],
+  // The values break a rule.
+  ['22001 23514 P0001', 'internal_error', true],
+  ['0A000 25006 26000 42501 42P01 42P05 53100 57014', 'unavailable', false],
+  // These may follow a commit, or come from a pooler.
+  [
+    '08006 25P04 28000 3D000 40003 53200 57P01 58030 XX000',
+    'outcome_unknown',
+    false
+  ],
+  ['42601', 'internal_error', false]
+] as const
+
+t.test('a create that fails says whether it had an effect', async (t) => {
+  const service = await startService(t)
+  // The name of each category is the process of PostgreSQL that stored it.
+  await query(
+    service.databaseUrl,
+    `CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS '
+       BEGIN
+         IF NEW.name <> ''x'' THEN RAISE USING ERRCODE = NEW.name; END IF;
+         NEW.name := pg_backend_pid();
+         RETURN NEW;
+       END';
+     CREATE TRIGGER fail BEFORE INSERT ON categories
+       FOR EACH ROW EXECUTE FUNCTION fail()`
+  )
+  const connection = async () => {
+    t.equal(await outcome(create(service)), 201)
+    return (await storedNames(service.databaseUrl)).at(-1)
+  }
+  for (const [sqlstates, code, isKept] of errors)
+    for (const sqlstate of sqlstates.split(' ')) {
+      const before = await connection()
+      t.equal(await outcome(create(service, sqlstate)), code, sqlstate)
+      t.equal((await connection()) === before, isKept, `${sqlstate} keeps it`)
+    }
+})
+
+t.test(
+  'a silent server is unavailable to reads, unknown to writes',
+  async (t) => {
+    const { proxy, service } = await start(t, { DATABASE_TIMEOUT_MS: 1000 })
+    const { change } = proxy.state
+    proxy.state.change = () => undefined
+    t.equal(await outcome(create(service)), 'outcome_unknown')
+    t.equal(await outcome(list(service)), 'unavailable')
+    proxy.state.change = change
+    t.equal(await outcome(list(service)), 200)
+  }
+)
+
+t.test('a read-only server is rejected', async (t) => {
+  const url = new URL(await createDatabase(t))
+  url.searchParams.set('options', '-c default_transaction_read_only=on')
+  await t.rejects(readinessCheck(openDatabase(t, url.href))(), {
+    message: /the server is read-only/
+  })
+})

@@ -1,0 +1,162 @@
+// Creates that wait at the same time share a statement, in which no row makes
+// another one fail.
+import t from 'tap'
+import {
+  begin,
+  closeGates,
+  createDatabase,
+  createGate,
+  gateReached,
+  query
+} from './support/database.ts'
+import { successes } from './support/metrics.ts'
+import { create, get, keyed, list, outcome, post } from './support/requests.ts'
+import { startService } from './support/service.ts'
+
+const databaseUrl = await createDatabase(t)
+await createGate(databaseUrl)
+const run = (sql: string) => query(databaseUrl, sql)
+// A pet of a category from 10 waits at the gate of its category while the
+// statement checks it, and a pet called 'storing' at gate 1 while it is stored.
+await run(
+  `ALTER FUNCTION check_category RENAME TO original_check;
+   CREATE FUNCTION check_category(category_id bigint) RETURNS text
+   LANGUAGE plpgsql AS '
+     BEGIN
+       IF category_id >= 10 THEN PERFORM gate(category_id::int); END IF;
+       RETURN original_check(category_id);
+     END';
+   GRANT EXECUTE ON FUNCTION original_check TO PUBLIC;
+   CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS
+     'BEGIN PERFORM gate(1); RETURN NEW; END';
+   CREATE TRIGGER wait BEFORE INSERT ON pets FOR EACH ROW
+     WHEN (NEW.name = 'storing') EXECUTE FUNCTION wait();
+   INSERT INTO categories (id, name)
+   SELECT n, n FROM generate_series(1, 20) AS n`
+)
+
+// Two replicas.
+const config = { DATABASE_TIMEOUT_MS: 60_000 }
+const first = await startService(t, { databaseUrl, config })
+const second = {
+  ...(await startService(t, { databaseUrl, config })),
+  auth: first.auth
+}
+
+/** Creates a pet with its name as Idempotency-Key, unless it is plain. */
+const createPet = (service: typeof first, name: string, categoryId: number) =>
+  outcome(
+    post(
+      service,
+      'pets',
+      { name, categoryId },
+      name.startsWith('plain') ? {} : keyed(name)
+    )
+  )
+
+/** The category of each pet of the group, and the outcome. */
+const group = [
+  // PostgreSQL checks the rows in the order of the hashes of their
+  // Idempotency-Keys, and this hash begins with 0000.
+  ['early-13121', 11, 201],
+  ['good', 1, 201],
+  ['unknown', 404, 'unknown_category'],
+  ['locked', 2, 'unavailable'],
+  ['deleted-meanwhile', 4, 'unknown_category'],
+  ['replayed', 1, '201 replayed'],
+  ['replayed-locked-since', 2, '201 replayed'],
+  ['replayed-deleted-since', 5, '201 replayed'],
+  ['reused', 6, 'idempotency_key_reused'],
+  // The same as the unquoted.
+  ['"good"', 1, 'idempotency_key_in_use'],
+  ['storing', 1, 'idempotency_key_in_use'],
+  ['stored-meanwhile', 1, 'idempotency_key_in_use'],
+  ['plain-first', 11, 201],
+  ['plain-unknown', 404, 'unknown_category'],
+  ['plain-locked', 2, 'unavailable'],
+  ['plain-deleted-meanwhile', 4, 'unknown_category'],
+  ['plain-last', 1, 201]
+] as const
+
+t.test('no row of a group makes another row fail', async (t) => {
+  for (const [name, categoryId, expected] of group)
+    if (expected === '201 replayed' || name === 'reused')
+      t.equal(
+        await createPet(first, name, name === 'reused' ? 1 : categoryId),
+        201
+      )
+  await run(
+    `DELETE FROM pets WHERE category_id = 5;
+     DELETE FROM categories WHERE id = 5`
+  )
+  await begin(t, databaseUrl, 'SELECT FROM categories WHERE id = 2 FOR UPDATE')
+  const gates = await closeGates(t, databaseUrl, [1, 10, 11])
+
+  const storing = createPet(first, 'storing', 1)
+  const leaders = ['leader', 'plain-leader'].map((name) =>
+    createPet(second, name, 10)
+  )
+  await gateReached(databaseUrl, 3)
+  const responses = group.map(([name, categoryId]) =>
+    createPet(second, name, categoryId)
+  )
+  // When it has a response, those that were sent before it wait.
+  await get(second, 'pets')
+  await gates.open(10)
+  t.same(await Promise.all(leaders), [201, 201])
+
+  await gateReached(databaseUrl, 3)
+  await run('DELETE FROM categories WHERE id = 4')
+  // The creates of the others wait.
+  const third = await startService(t, { databaseUrl, config })
+  t.equal(
+    await createPet({ ...third, auth: first.auth }, 'stored-meanwhile', 1),
+    201
+  )
+  await gates.open(11)
+  for (const [index, [name, , expected]] of group.entries())
+    t.equal(await responses[index], expected, name)
+  await gates.open(1)
+  t.equal(await storing, 201)
+
+  for (const name of ['createPet', 'createPet-idempotent'])
+    t.equal(await successes(second.app, name), 2, 'a group is one statement')
+  const stored = await run('SELECT name FROM pets ORDER BY name')
+  const expected = group
+    .filter(([, , one]) => one === 201)
+    .map(([name]) => name as string)
+    .concat('leader', 'plain-leader', 'reused', 'replayed')
+    .concat('replayed-locked-since', 'stored-meanwhile', 'storing')
+  t.same(
+    stored.map(({ name }) => name),
+    expected.sort()
+  )
+})
+
+t.test('a row that a trigger drops rejects its group', async (t) => {
+  await run(
+    `TRUNCATE categories CASCADE;
+     CREATE FUNCTION reject() RETURNS trigger LANGUAGE plpgsql AS $$
+       BEGIN
+         IF NEW.name = 'bad' THEN RETURN NULL; END IF;
+         PERFORM gate(1);
+         RETURN NEW;
+       END $$;
+     CREATE TRIGGER reject BEFORE INSERT ON categories
+       FOR EACH ROW EXECUTE FUNCTION reject()`
+  )
+  const gates = await closeGates(t, databaseUrl, [1])
+  const createNamed = (name: string) =>
+    outcome(create(second, name, keyed(name)))
+  const leader = createNamed('leader')
+  await gateReached(databaseUrl, 1)
+  const responses = ['fine', 'bad'].map(createNamed)
+  await list(second)
+  await gates.open(1)
+  t.equal(await leader, 201)
+  for (const response of responses) t.equal(await response, 'internal_error')
+
+  await run('DROP FUNCTION reject CASCADE')
+  for (const name of ['fine', 'bad']) t.equal(await createNamed(name), 201)
+  t.equal(await createNamed('leader'), '201 replayed')
+})

@@ -1,0 +1,82 @@
+import t from 'tap'
+import { removeExpiredIdempotencyKeys } from '../src/creates/expired-idempotency-keys.ts'
+import { createDatabase, query, silent } from './support/database.ts'
+import { startProxy } from './support/proxy.ts'
+import { create, keyed, outcome, post } from './support/requests.ts'
+import { startService } from './support/service.ts'
+import { until } from './support/until.ts'
+
+// Two replicas, the first behind a proxy that can lose its connections.
+const databaseUrl = await createDatabase(t)
+const proxy = await startProxy(t, databaseUrl)
+const first = await startService(t, { databaseUrl: proxy.url })
+const second = {
+  ...(await startService(t, { databaseUrl })),
+  auth: first.auth
+}
+
+const run = (sql: string) => query(databaseUrl, sql)
+const count = async (table: string) =>
+  (await run(`SELECT FROM ${table}`)).length
+t.beforeEach(() =>
+  run(
+    'TRUNCATE categories, messages, idempotency_keys RESTART IDENTITY CASCADE'
+  )
+)
+
+t.test(
+  'a key sent again gets the first response, on any replica',
+  async (t) => {
+    const send = (service: typeof second, body: string, key?: string) =>
+      post(service, 'messages', body, keyed(key))
+    const original = await send(first, '{"message":"a \\" 🐇"}', 'key')
+    t.equal(original.statusCode, 202)
+
+    const sameValue = '{ "message": "a \\u0022 🐇" }'
+    for (const service of [first, second])
+      t.match(await send(service, sameValue, 'key'), {
+        statusCode: 202,
+        body: original.body,
+        headers: { 'idempotent-replayed': 'true' }
+      })
+    const other = send(second, '{"message":"b"}', 'key')
+    t.equal(await outcome(other), 'idempotency_key_reused')
+    t.equal(await count('messages'), 1)
+
+    for (const key of ['other', undefined])
+      t.equal(await outcome(send(first, sameValue, key)), 202)
+    t.equal(await count('messages'), 3)
+    const onAnother = create(first, 'a', keyed('key'))
+    t.equal(await outcome(onAnother), 201, 'another operation')
+  }
+)
+
+t.test('a create with an unknown outcome is stored once', async (t) => {
+  proxy.cutAt('"name":"a"')
+  const response = await create(first, 'a', keyed('key'))
+  t.match(response.headers, { 'x-should-retry': 'true', 'retry-after': '1' })
+  t.match(response.json(), { code: 'outcome_unknown' })
+
+  proxy.cutAt('none')
+  t.equal(await outcome(create(first, 'a', keyed('key'))), '201 replayed')
+  t.equal(await count('categories'), 1)
+})
+
+t.test('keys are removed after a day', async (t) => {
+  for (const name of ['old', 'new']) await create(first, name, keyed(name))
+  await run(
+    `UPDATE idempotency_keys SET created_at = now() - interval '25 hours'
+     WHERE response LIKE '%old%'`
+  )
+  const removal = new AbortController()
+  const { signal } = removal
+  const removed = removeExpiredIdempotencyKeys(first.database, silent, signal)
+  await until(
+    async () => (await count('idempotency_keys')) === 1,
+    'the old one is removed'
+  )
+  removal.abort()
+  await removed
+  t.equal(await outcome(create(first, 'old', keyed('old'))), 201)
+  t.equal(await outcome(create(first, 'new', keyed('new'))), '201 replayed')
+})

@@ -1,0 +1,87 @@
+// A table that another transaction has locked delays the operations that need
+// it, and no others.
+import t from 'tap'
+import {
+  createDatabase,
+  lockAwaited,
+  lockTable,
+  query
+} from './support/database.ts'
+import { create, get, keyed, list, outcome, post } from './support/requests.ts'
+import { startService } from './support/service.ts'
+
+const databaseUrl = await createDatabase(t)
+const service = await startService(t, { databaseUrl })
+const pet = { name: 'x', categoryId: 1 }
+await create(service)
+await post(service, 'pets', pet)
+
+let keys = 0
+const newKey = () => keyed(String(keys++))
+
+/** The tables that each operation needs, beside that of the API keys. */
+const operations = [
+  ['categories', () => list(service)],
+  ['categories', () => create(service)],
+  ['categories idempotency_keys', () => create(service, 'x', newKey())],
+  [
+    'messages idempotency_keys',
+    () => post(service, 'messages', { message: 'x' }, newKey())
+  ],
+  ['pets', () => get(service, 'pets')],
+  ['pets', () => get(service, 'pets/1')],
+  ['pets categories', () => post(service, 'pets', pet)],
+  [
+    'pets categories idempotency_keys',
+    () => post(service, 'pets', pet, newKey())
+  ],
+  ['orders', () => get(service, 'store/orders')],
+  ['applied_migrations', () => service.app.inject('/readyz')]
+] as const
+
+const isSuccess = (one: string | number) => /^20/.test(String(one))
+
+const tables = new Set(operations.flatMap(([needed]) => needed.split(' ')))
+
+for (const table of tables) {
+  t.test(`a lock of ${table} delays no other operation`, async (t) => {
+    const { release } = await lockTable(t, databaseUrl, table)
+    const isBlocked = ([needed]: (typeof operations)[number]) =>
+      needed.split(' ').includes(table)
+    const blocked = operations.filter(isBlocked)
+    const others = operations.filter((one) => !isBlocked(one))
+
+    let isOver = false
+    const refusals = new Set<string | number>()
+    /** Sends a request whenever the last one was refused. */
+    async function insist(send: (typeof operations)[number][1]) {
+      while (!isOver) refusals.add(await outcome(send()))
+    }
+    const insisting = blocked.flatMap(([, send]) =>
+      Array.from({ length: 10 }, () => insist(send))
+    )
+    await lockAwaited(databaseUrl, blocked.length)
+
+    const responses = others.flatMap(([, send]) =>
+      Array.from({ length: 10 }, () => outcome(send()))
+    )
+    const outcomes = new Set(await Promise.all(responses))
+    t.ok([...outcomes].every(isSuccess), [...outcomes].join(' '))
+    isOver = true
+    await Promise.all(insisting)
+    t.same([...refusals], ['unavailable'])
+
+    await release()
+    for (const [, send] of blocked)
+      t.match(String(await outcome(send())), /^20/)
+  })
+}
+
+t.test('a replica has at most 20 connections', async (t) => {
+  const connections = await query(
+    databaseUrl,
+    `SELECT FROM pg_stat_activity
+     WHERE datname = current_database() AND application_name = 'pet-categories'`
+  )
+  t.ok(connections.length <= 20, `${connections.length} connections`)
+})

@@ -1,0 +1,143 @@
+import t from 'tap'
+import { createDatabase } from './support/database.ts'
+import { sample, successes } from './support/metrics.ts'
+import { serve, started } from './support/process.ts'
+import {
+  anonymous,
+  createRequest,
+  disconnected,
+  fillCategories,
+  getRequest,
+  keepAlive,
+  listRequest,
+  openConnection,
+  send
+} from './support/raw.ts'
+import { recorder } from './support/recorder.ts'
+import { breakCategories } from './support/requests.ts'
+import { startService } from './support/service.ts'
+import { until } from './support/until.ts'
+
+const { lines, log } = recorder()
+const service = await startService(t, { log, config: { METRICS_PORT: 0 } })
+const { app, databaseUrl } = service
+t.beforeEach(() => {
+  lines.length = 0
+})
+
+t.test('a request with a valid API key is a line', async (t) => {
+  const headers = { 'X-Request-Id': 'mine', 'X-Forwarded-For': '9.9.9.9, ::1' }
+  await send(service, getRequest('/v1/pets?token=secret', headers))
+  await disconnected(service)
+
+  t.equal(lines.length, 1)
+  t.match(lines[0], {
+    level: 30,
+    ms: Number,
+    reqId: 'mine',
+    method: 'GET',
+    path: '/v1/pets',
+    operation: 'listPets',
+    status: 400,
+    code: 'invalid_request',
+    apiKey: 1,
+    ip: '::1',
+    msg: 'request'
+  })
+  t.notMatch(JSON.stringify(lines), 'secret')
+})
+
+t.test('strangers share a line a minute and status; probes none', async (t) => {
+  const start = performance.now()
+  let passed = 0
+  t.intercept(performance, 'now', { value: () => start + passed })
+  const other = await startService(t, { log, databaseUrl })
+  lines.length = 0
+  const flood = async () => {
+    for (const path of ['/nothing', '/v1/pets?key=secret', '/livez', '/readyz'])
+      await send(other, getRequest(path, anonymous))
+    await disconnected(other)
+  }
+  await flood()
+  await flood()
+  t.equal(lines.length, 2)
+  t.match(lines, [
+    { path: '/nothing', status: 404, requests: 1, code: 'not_found' },
+    { path: '/v1/pets', status: 401, requests: 1, code: 'unauthorized' }
+  ])
+
+  passed = 60_001
+  await flood()
+  t.match(lines.slice(2), [{ requests: 2 }, { requests: 2 }])
+  t.notMatch(JSON.stringify(lines), 'secret')
+})
+
+t.test('a request whose client has left is a line, and an error', async (t) => {
+  await fillCategories(databaseUrl)
+  const download = openConnection(t, service, listRequest(keepAlive))
+  await download.responded
+  download.socket.destroy()
+  await disconnected(service)
+  t.match(lines, [
+    { operation: 'listCategories', status: 200, code: 'aborted' }
+  ])
+
+  // It is looked up.
+  const key = await service.keys.create('new')
+  const lookUps = await successes(app, 'lookUpApiKey')
+  const headers = { 'Content-Length': '100', 'X-Request-Id': 'mine' }
+  const bytes = createRequest('{', headers)
+  const upload = openConnection(t, { ...service, key }, bytes)
+  await until(
+    async () => (await successes(app, 'lookUpApiKey')) > lookUps,
+    'the API key is valid'
+  )
+  upload.socket.resetAndDestroy()
+  await disconnected(service)
+  const ip = '127.0.0.1'
+  t.match(lines[1], { reqId: 'mine', apiKey: Number, code: 'aborted', ip })
+  t.notOk('status' in Object(lines[1]), 'it had no response')
+  t.equal(lines.length, 2)
+  const errors = 'http_errors_total{operation="createCategory",code="aborted"}'
+  t.equal(await sample(app, errors), 1)
+})
+
+t.test('the cause of an internal error is logged, not sent', async (t) => {
+  const broken = await startService(t, {
+    log,
+    databaseUrl: await createDatabase(t)
+  })
+  await breakCategories(broken.databaseUrl)
+  lines.length = 0
+  const { body, headers } = await send(broken, listRequest())
+  t.match(body, 'internal_error')
+  t.notMatch(body, 'division by zero')
+
+  await disconnected(broken)
+  const ids = { reqId: headers['x-request-id'] }
+  t.equal(lines.length, 2)
+  t.match(lines, [
+    { ...ids, level: 50, err: { message: 'division by zero' } },
+    { ...ids, msg: 'request', status: 500, code: 'internal_error' }
+  ])
+})
+
+t.test('wherever a client sends its API key, no line has it', async (t) => {
+  const process = serve(t, { DATABASE_URL: databaseUrl })
+  const port = Number(new URL(await started(process)).port)
+  for (const bytes of [
+    listRequest({ 'X-Request-Id': 'trace.$KEY~1', 'X-Forwarded-For': '$KEY' }),
+    getRequest('/v1/categories?key=$KEY'),
+    getRequest('/v1/pets/$KEY'),
+    getRequest(`/v1/pets/${service.key.toUpperCase()}`),
+    '$KEY\r\n\r\n'
+  ])
+    await send({ ...service, port }, bytes)
+
+  t.equal(await process.stop(), 0)
+  const output = process.output()
+  const shown = `"path":"/v1/pets/${service.key.slice(0, 15)}***"`
+  t.match(output, shown, 'an operator sees which API key it was')
+  t.notMatch(output.toLowerCase(), service.key.slice(-20))
+  t.notMatch(output, /"level":[45]0/)
+})

@@ -1,0 +1,176 @@
+// The whole process: start, first key, signals.
+import { readdirSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import t, { type Test } from 'tap'
+import { ApiKeyStore } from '../src/api-keys/store.ts'
+import { postCategory, startClients } from './support/clients.ts'
+import {
+  connect,
+  createDatabase,
+  empty,
+  lockAwaited,
+  lockTable,
+  migrate,
+  query,
+  storedCategories,
+  temporaryFolder,
+  urlOf
+} from './support/database.ts'
+import {
+  call,
+  command,
+  keyPattern,
+  launch,
+  run,
+  serve,
+  started
+} from './support/process.ts'
+import { nowhere, startProxy } from './support/proxy.ts'
+import { until } from './support/until.ts'
+
+/** A database of its own with an API key, and the variable of its URL. */
+async function prepare(t: Test) {
+  const DATABASE_URL = await createDatabase(t)
+  const keys = new ApiKeyStore(await connect(t, DATABASE_URL))
+  return { env: { DATABASE_URL }, key: await keys.create('x') }
+}
+
+t.test('npm start has a database, and data survive kill -9', async (t) => {
+  const DATA_DIR = temporaryFolder(t)
+  const first = launch(t, { DATA_DIR })
+  const url = await started(first)
+  const [key = ''] = await first.sees(keyPattern)
+  t.match(first.output(), /^Using the embedded PostgreSQL in /)
+  t.match(first.output(), `${url}/docs`)
+  t.match(first.output(), `curl ${url}/v1/`)
+
+  const targets = [{ url, key }]
+  const clients = startClients(targets)
+  await clients.stores(20)
+  first.child.kill('SIGKILL')
+  t.equal(await first.exited, 'SIGKILL')
+
+  const second = launch(t, { DATA_DIR })
+  targets[0] = { url: await started(second), key }
+  await clients.stores(20)
+  t.notMatch(second.output(), keyPattern, 'the key is not shown again')
+  const lockFile = path.join(DATA_DIR, 'postgres/postmaster.pid')
+  const lines = () => readFileSync(lockFile, 'utf8').split('\n')
+  process.kill(Number(lines()[0]), 'SIGKILL')
+  t.equal(await second.exited, 1)
+  t.match(second.output(), 'PostgreSQL has ended')
+
+  const third = launch(t, { DATA_DIR })
+  targets[0] = { url: await started(third), key }
+  await clients.stores(20)
+  const server = `postgres://postgres@localhost/postgres?host=${lines()[4]}`
+  t.same(await clients.stop(() => storedCategories(server)), [])
+
+  const keys = (line: string) =>
+    call(t, [...command('keys'), ...line.split(' ')], { env: { DATA_DIR } })
+  const { output } = await keys(
+    'create --name team --expires 90d --scope pets:read --scope pets:write'
+  )
+  const [made = ''] = keyPattern.exec(output) ?? []
+  const created = await postCategory({ ...targets[0], key: made }, 'x')
+  t.match(await created.json(), { code: 'insufficient_scope' })
+  const listed = await keys('list')
+  t.match(listed.output, /team.*'pets:read pets:write'.*valid/)
+  t.notMatch(listed.output, keyPattern, 'a key is shown once')
+  t.equal(await third.stop(), 0)
+})
+
+t.test('a service waits for its database', async (t) => {
+  const databaseUrl = await createDatabase(t, empty)
+  const name = new URL(databaseUrl).pathname.slice(1)
+  const server = urlOf(databaseUrl, 'postgres')
+  await query(server, `DROP DATABASE ${name}`)
+  const proxy = await startProxy(t, databaseUrl)
+  proxy.state.server = nowhere
+  const service = serve(t, { DATABASE_URL: proxy.url })
+  const url = await started(service)
+  const status = async (endpoint: string) =>
+    (await fetch(url + endpoint)).status
+  await service.sees(/waiting for the database: .*: start the database/)
+  t.equal(await status('/readyz'), 503)
+  t.equal(await status('/livez'), 200)
+
+  proxy.state.server = databaseUrl
+  await service.sees(/"[\w]+\\" does not exist: create the database/)
+  await query(server, `CREATE DATABASE ${name} ${empty}`)
+  await service.sees(/"applied_migrations\\" does not exist: run migrate/)
+  await migrate(databaseUrl)
+  await service.sees(/the database is ready/)
+  t.equal(await status('/readyz'), 200)
+  t.equal(service.output().split('run migrate').length, 2, 'it is said once')
+  t.equal(await service.stop(), 0)
+})
+
+t.test('by .env, npm start runs nothing but the service', async (t) => {
+  const databaseUrl = await createDatabase(t)
+  const cwd = t.testdir({ '.env': `DATABASE_URL=${databaseUrl}` })
+  const service = launch(t, {}, cwd)
+  await started(service)
+  const { pathname } = new URL(databaseUrl)
+  t.match(service.output(), `"using the database ${pathname.slice(1)} at /`)
+  t.same(readdirSync(cwd), ['.env'])
+  t.equal(await service.stop(), 0)
+})
+
+t.test('after a signal to npm, an open request gets its 201', async (t) => {
+  const { env, key } = await prepare(t)
+  const service = run(t, ['npm', 'start'], { env: { ...env, PORT: '0' } })
+  const url = await started(service)
+  const { release } = await lockTable(t, env.DATABASE_URL, 'categories')
+  const response = postCategory({ url, key }, 'x')
+  await lockAwaited(env.DATABASE_URL)
+
+  service.child.kill()
+  await service.sees(/"stopping"/)
+  await release()
+  t.equal((await response).status, 201)
+  await service.exited
+  t.match(service.output(), '"stopped"')
+})
+
+t.test('a request that outlasts SHUTDOWN_TIMEOUT_MS is cut off', async (t) => {
+  const { env, key } = await prepare(t)
+  const service = serve(t, { ...env, SHUTDOWN_TIMEOUT_MS: '1' })
+  const url = await started(service)
+  const { release } = await lockTable(t, env.DATABASE_URL, 'categories')
+  const isCutOff = t.rejects(postCategory({ url, key }, 'late'))
+  await lockAwaited(env.DATABASE_URL)
+
+  service.child.kill('SIGINT')
+  await isCutOff
+  await release()
+  t.equal(await service.exited, 0)
+})
+
+t.test('a shutdown under load fails /readyz, and no request', async (t) => {
+  const { env, key } = await prepare(t)
+  const service = serve(t, { ...env, SHUTDOWN_DELAY_MS: '86400000' })
+  const url = await started(service)
+  const clients = startClients([{ url, key }])
+  await clients.stores(100)
+
+  // npm and a terminal may both send the signal.
+  service.child.kill('SIGINT')
+  service.child.kill('SIGINT')
+  // A proxy looks at /readyz and sends no more.
+  await until(
+    async () => (await fetch(`${url}/readyz`)).status === 503,
+    'the service reports that it stops'
+  )
+  await clients.stores(20)
+  t.same(await clients.stop(() => storedCategories(env.DATABASE_URL)), [])
+  t.notOk(clients.failures['lost'])
+  t.notOk(clients.failures['unavailable'])
+
+  await until(() => {
+    service.child.kill('SIGINT')
+    return service.child.exitCode !== null
+  }, 'a signal after a second ends it')
+  t.equal(await service.exited, 1)
+  t.notMatch(service.output(), '"stopped"')
+})

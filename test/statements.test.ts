@@ -1,0 +1,97 @@
+// The statements that look up rows: what calls get that wait together, and that
+// large tables are searched by their indexes.
+import t from 'tap'
+import { createDatabase, query } from './support/database.ts'
+import { successes } from './support/metrics.ts'
+import { get, keyed, outcome, post } from './support/requests.ts'
+import { startService } from './support/service.ts'
+import { until } from './support/until.ts'
+
+const databaseUrl = await createDatabase(t)
+const run = (sql: string) => query(databaseUrl, sql)
+const rows = 10_000
+await run(
+  `INSERT INTO categories (name) SELECT 'x' FROM generate_series(1, ${rows});
+   INSERT INTO pets (name, category_id, status)
+   SELECT n, n, CASE n % 2 WHEN 0 THEN 'sold' ELSE 'available' END
+   FROM generate_series(1, ${rows}) AS n;
+   INSERT INTO orders (pet_id) SELECT generate_series(1, ${rows});
+   INSERT INTO api_keys (name, hash, shown_part)
+   SELECT 'x', sha256(n::text::bytea), '' FROM generate_series(1, ${rows}) AS n;
+   INSERT INTO idempotency_keys (key_hash, body_hash, response)
+   SELECT sha256(n::text::bytea), '', '' FROM generate_series(1, ${rows}) AS n;
+   ANALYZE`
+)
+
+t.test('each call of a batch gets its own row', async (t) => {
+  const service = await startService(t, { databaseUrl })
+  const ids = [7, 3, 99_999, 7, 10_000, 1, 99_999]
+  const calls = Array.from({ length: 10 }, () => ids).flat()
+  const responses = await Promise.all(
+    calls.map((id) => get(service, `pets/${id}`))
+  )
+  t.same(
+    responses.map((one) => one.json<{ id?: number }>().id),
+    calls.map((id) => (id > rows ? undefined : id))
+  )
+  const statements = await successes(service.app, 'getPet')
+  t.ok(statements < calls.length / 2, `${statements} statements`)
+})
+
+t.test('the same page is read once for all that wait', async (t) => {
+  const service = await startService(t, { databaseUrl })
+  await get(service, 'pets')
+  const before = await successes(service.app, 'listPets')
+  const pages = Array.from({ length: 100 }, (_, index) => (index % 2) * 50)
+  const responses = await Promise.all(
+    pages.map((after) => get(service, `pets?limit=1&after=${after}`))
+  )
+  for (const [index, response] of responses.entries())
+    t.match(response.json(), [{ id: pages[index]! + 1 }])
+  const statements = (await successes(service.app, 'listPets')) - before
+  t.ok(statements < 25, `${statements} statements`)
+})
+
+/** What was read from tables without, and by, an index. */
+const readSql = `
+  SELECT
+    sum(seq_tup_read)::int AS rows,
+    (SELECT sum(idx_tup_read)::int FROM pg_stat_user_indexes) AS entries
+  FROM pg_stat_user_tables
+  WHERE relname <> 'applied_migrations'`
+
+for (const mode of ['force_generic_plan', 'force_custom_plan']) {
+  t.test(`every statement uses its index with ${mode}`, async (t) => {
+    await run('SELECT pg_stat_reset()')
+    const url = new URL(databaseUrl)
+    url.searchParams.set('options', `-c plan_cache_mode=${mode}`)
+    // PostgreSQL has counted everything when its connections have ended.
+    await t.test('requests', async (t) => {
+      const service = await startService(t, { databaseUrl: url.href })
+      for (const path of [
+        'pets/9000',
+        'pets?after=9000',
+        'pets?status=sold&after=9000',
+        'pets?status=pending',
+        'store/orders?after=9000'
+      ])
+        t.equal(await outcome(get(service, path)), 200, path)
+      const pet = { name: 'x', categoryId: 9000 }
+      for (const expected of [201, '201 replayed'])
+        t.equal(
+          await outcome(post(service, 'pets', pet, keyed(mode))),
+          expected
+        )
+      t.equal(await outcome(post(service, 'pets', pet)), 201)
+    })
+
+    let entries = 0
+    await until(async () => {
+      const [read] = await run(readSql)
+      t.equal(read?.['rows'], 0, 'no table was read as a whole')
+      entries = Number(read?.['entries'])
+      return entries >= 60
+    }, 'the reads are counted')
+    t.ok(entries < 300, `${entries} entries were read`)
+  })
+}
