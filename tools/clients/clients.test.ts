@@ -1,91 +1,95 @@
-// Runs the code samples in samples/, the shell samples of docs/clients.md, and
-// the generated clients against the service.
-import { copyFileSync, readFileSync } from 'node:fs'
+// The programs of openapi.yaml, as a reader copies them, and the retries of
+// retry.ts.
+import { writeFileSync } from 'node:fs'
 import path from 'node:path'
+import createClient from 'openapi-fetch'
 import t from 'tap'
-import { readApiDocument } from '../../src/framework/openapi/document.ts'
-import { api } from '../../src/handlers/index.ts'
-import { clients } from './clients.ts'
-import { guide, testClient } from './generated-client.ts'
-import { fetchWithRetries } from './retry/retry.ts'
-import { languages, trySample } from './samples.ts'
-import {
-  baseUrl,
-  makeFolder,
-  proxy,
-  restore,
-  root,
-  run,
-  service
-} from './stage.ts'
+import type { paths } from '../../generated/types.ts'
+import { temporaryFolder } from '../../test/support/database.ts'
+import { document } from '../../test/support/examples.ts'
+import { list } from '../../test/support/requests.ts'
+import { startService } from '../../test/support/service.ts'
+import { sh } from './support.ts'
+import { fetchWithRetries } from './typescript/retry.ts'
 
-const read = (file: string) => readFileSync(path.join(root, file), 'utf8')
-const { operations } = readApiDocument(api.openapiFile)
+/** The blocks of code in `info.description`, in their order. */
+const [
+  curl = '',
+  forTypeScript = '',
+  typescript = '',
+  forPython = '',
+  python = ''
+] = Array.from(
+  document.info.description.matchAll(/^```\w+\n(.*?)^```$/gms),
+  ([, text = '']) => text
+)
+const firstCalls = {
+  curl: ['', curl],
+  TypeScript: [forTypeScript, 'npx tsx first.mts'],
+  Python: [forPython, 'python first.py']
+} as const
 
-for (const [extension, program] of Object.entries(languages)) {
-  t.test(`samples (${extension})`, async (t) => {
-    await restore(t)
-    const folder = makeFolder('samples')
-    for (const operation of operations) {
-      await t.test(operation.id, (t) =>
-        trySample(t, operation, extension, program, folder)
-      )
-    }
+for (const [language, [install, call]] of Object.entries(firstCalls)) {
+  t.test(`the first call of openapi.yaml in ${language}`, async (t) => {
+    const service = await startService(t)
+    const env = { BASE_URL: `${service.url}/v1`, API_KEY: service.key }
+    const cwd = temporaryFolder(t)
+    writeFileSync(path.join(cwd, 'first.mts'), typescript)
+    writeFileSync(path.join(cwd, 'first.py'), python)
+
+    await sh(t, install, cwd, env)
+    t.match(await sh(t, call, cwd, env), /\b1\b/)
+    t.same((await list(service)).json(), [{ id: 1, name: 'Rabbit' }])
   })
 }
 
-/** A block of shell commands, with the block of text that may follow it. */
-const shellBlocks = /^```sh\n([^]*?)^```\n(?:\n```text\n([^]*?)^```\n)?/gm
-
-/** The section with the clients, which are tested below. */
-const generators = /^## Generators$[^]*?^## /m
-
-t.test('the commands of the guide print what it shows', async (t) => {
-  await restore(t)
-  proxy.reset()
-  const folder = makeFolder('guide')
-  copyFileSync(`${root}/openapi.yaml`, `${folder}/openapi.yaml`)
-  const blocks = guide.replace(generators, '').matchAll(shellBlocks)
-  for (const [, source = '', shown = ''] of blocks) {
-    const command = source
-      .replace('https://api.petstore.example/v1', baseUrl)
-      .replace('petcat_…', service.key)
-    const { code, output } = await run(t, command, folder)
-    t.equal(code, 0, source + output)
-
-    // A `…` stands for the rest of its line. curl may show its progress before.
-    const lines = shown.trimEnd().split('\n')
-    const printed = output
-      .trimEnd()
-      .split(/[\r\n]+/)
-      .slice(-lines.length)
-    for (const [index, line] of lines.entries())
-      t.ok(printed[index]?.startsWith(line.replace(/….*/, '')), line)
+t.test('a lost response creates once, and Retry-After counts', async (t) => {
+  // A date has no milliseconds.
+  const date = Math.ceil(Date.now() / 1000) * 1000 + 2000
+  const headers = { 'Retry-After': new Date(date).toUTCString() }
+  /** What happens to the next responses. */
+  const faults = [
+    () => new Response(null, { status: 503, headers }),
+    () => Promise.reject(new TypeError('reset')),
+    () => new Response(new ReadableStream({ pull: (body) => body.error() }))
+  ]
+  const times: number[] = []
+  const { fetch } = globalThis
+  const losing: typeof fetch = async (...request) => {
+    times.push(Date.now())
+    const response = await fetch(...request)
+    return faults.shift()?.() ?? response
   }
-})
+  t.intercept(globalThis, 'fetch', { value: losing })
 
-t.test('the guide has the program and the versions of this test', (t) => {
-  const [, program = 'none'] = /^```ts\n([^]*?)^```$/m.exec(guide) ?? []
-  t.match(read('tools/clients/programs/openapi-fetch/program.ts'), program)
-
-  const pins = [
-    'package.json',
-    'tools/clients/package.json',
-    'tools/clients/requirements.in',
-    'tools/clients/programs/oapi-codegen/go.mod'
-  ].map(read)
-  const [section = ''] = generators.exec(guide) ?? []
-  for (const [version] of section.matchAll(/\d+\.\d+\.\d+/g))
-    t.match(pins.join(), version)
-  t.end()
-})
-
-for (const client of clients) testClient(client)
-
-t.test('a pause before a retry ends with its request', async (t) => {
-  proxy.reset([{ status: 503, seconds: 3600 }])
-  const signal = AbortSignal.timeout(500)
-  await t.rejects(fetchWithRetries(baseUrl, { signal }), {
-    name: 'TimeoutError'
+  const service = await startService(t)
+  const client = createClient<paths>({
+    baseUrl: `${service.url}/v1`,
+    fetch: fetchWithRetries,
+    headers: service.auth
   })
+  const created = await client.POST('/categories', { body: { name: 'Rabbit' } })
+  t.same(created.data, { id: 1, name: 'Rabbit' })
+  t.same((await list(service)).json(), [created.data])
+  t.equal(times.length, 4)
+  t.ok(Number(times[1]) >= date)
+})
+
+t.test('each attempt has the options of Node.js, and can end', async (t) => {
+  const aborting = new AbortController()
+  let count = 0
+  const dispatch = () => {
+    count += 1
+    if (count === 2) setImmediate(() => aborting.abort())
+    throw new Error('not sent')
+  }
+  const options: object = {
+    method: 'POST',
+    body: '',
+    dispatcher: { dispatch },
+    signal: aborting.signal
+  }
+  const response = fetchWithRetries('http://none.example', options)
+  await t.rejects(response, { name: 'AbortError' })
+  t.equal(count, 2)
 })
