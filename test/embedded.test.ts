@@ -31,7 +31,7 @@ t.before(async () => {
 /** A DATA_DIR of its own with a copy of these data. */
 function copyOfData(t: Test): string {
   const directory = temporaryFolder(t)
-  cpSync(used, directory, { recursive: true })
+  execFileSync('cp', ['-r', '--preserve=mode', `${used}/.`, directory])
   return directory
 }
 
@@ -78,7 +78,7 @@ const stranger = 54321
 function dataOf(t: Test, owner: number): string {
   const directory = mkdtempSync('/tmp/petcat-test-')
   t.teardown(() => rmSync(directory, { recursive: true }))
-  cpSync(used, directory, { recursive: true })
+  execFileSync('cp', ['-r', '--preserve=mode', `${used}/.`, directory])
   if (isRoot) execFileSync('chown', ['-R', `${owner}:${owner}`, directory])
   return directory
 }
