@@ -71,7 +71,8 @@ export function openPool(
  * The settings that the statements need, as pg_settings has them: bounds for
  * waits; commits that are on the disk, and on the synchronous standby, and the
  * warning that a wait for it was cancelled; and the isolation level in which a
- * statement sees what was committed before it. With the replication role `replica`, no foreign key would be checked.
+ * statement sees what was committed before it. With the replication role
+ * `replica`, no foreign key would be checked.
  */
 const neededSettings = (timeoutMs: number): Record<string, string> => ({
   statement_timeout: String(timeoutMs),
