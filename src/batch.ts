@@ -10,27 +10,37 @@ export class Overloaded extends Error {
     'too many calls are waiting, or this one waited too long'
 }
 
-interface Call<Item, Result> {
-  item: Item
-  /** The time, as of performance.now(), at which it has waited too long. */
-  deadline: number
+interface Caller<Result> {
   resolve: (result: Result) => void
   reject: (error: unknown) => void
 }
 
-/** How many calls may wait. A replica accepts fewer connections than this. */
+interface Waiting<Item, Result> {
+  item: Item
+  /** The time, as of performance.now(), at which it has waited too long. */
+  deadline: number
+  /** The first, and those that joined it. */
+  callers: Caller<Result>[]
+}
+
+/** How many items may wait. A replica accepts fewer connections than this. */
 const maxWaiting = 2500
 
 export interface BatchOptions {
   /**
-   * Milliseconds that a call may wait. It is checked when a run begins: a call
-   * that has waited for longer then rejects with Overloaded.
+   * Milliseconds that an item may wait. It is checked when a run begins: if the
+   * item has waited for longer, its calls reject with Overloaded.
    */
   maxWaitMs: number
   /** Maximum number of runs at the same time. */
   maxRuns: number
   /** Maximum number of items in a run. */
   maxSize?: number
+  /**
+   * Whether a call joins one that waits with an equal item: `String` makes the
+   * same text of both.
+   */
+  joinsEqual?: boolean
 }
 
 /**
@@ -48,52 +58,74 @@ export interface BatchOptions {
  */
 export function batch<Item, Result>(
   run: (items: Item[]) => Promise<Result[]>,
-  { maxWaitMs, maxRuns, maxSize = maxWaiting }: BatchOptions
+  { maxWaitMs, maxRuns, maxSize = maxWaiting, joinsEqual }: BatchOptions
 ): (item: Item) => Promise<Result> {
-  const waiting: Call<Item, Result>[] = []
+  /** The oldest are first. */
+  const waiting = new Map<unknown, Waiting<Item, Result>>()
   let runs = 0
 
   /** Runs until no call is waiting. Never rejects. */
   async function runAll(): Promise<void> {
     runs++
 
-    while (waiting.length > 0) {
+    while (waiting.size > 0) {
       // Calls of the same tick share a run.
       await setImmediate()
-      const calls = takeCalls()
-      if (calls.length === 0) continue
+      const taken = take()
+      if (taken.length === 0) continue
       try {
-        const results = await run(calls.map(({ item }) => item))
-        if (results.length !== calls.length)
-          throw new Error(`${calls.length} calls had ${results.length} results`)
-        // A result may be undefined, so `results[index]` has the right type.
-        calls.forEach(({ resolve }, index) => resolve(results[index] as Result))
+        const results = await run(taken.map(({ item }) => item))
+        if (results.length !== taken.length)
+          throw new Error(`${taken.length} items had ${results.length} results`)
+        taken.forEach(({ callers }, index) => {
+          // A result may be undefined, so `results[index]` has the right type.
+          for (const { resolve } of callers) resolve(results[index] as Result)
+        })
       } catch (error) {
-        for (const { reject } of calls) reject(error)
+        rejectAll(taken, error)
       }
     }
 
     runs--
   }
 
-  /** Takes the calls of the next run, and rejects those that are too late. */
-  function takeCalls(): Call<Item, Result>[] {
+  /** Takes the items of the next run, and rejects those that are too late. */
+  function take(): Waiting<Item, Result>[] {
     const now = performance.now()
-    // The oldest are first.
-    while (waiting[0] !== undefined && waiting[0].deadline < now)
-      waiting.shift()?.reject(new Overloaded())
+    const taken: Waiting<Item, Result>[] = []
+    for (const [name, one] of waiting) {
+      if (taken.length === maxSize) break
+      waiting.delete(name)
+      if (one.deadline < now) rejectAll([one], new Overloaded())
+      else taken.push(one)
+    }
 
-    return waiting.splice(0, maxSize)
+    return taken
   }
 
   return (item) =>
     new Promise((resolve, reject) => {
-      if (waiting.length >= maxWaiting) {
+      const caller = { resolve, reject }
+      const name = joinsEqual ? String(item) : caller
+      const equal = waiting.get(name)
+      if (equal !== undefined) {
+        equal.callers.push(caller)
+        return
+      }
+      if (waiting.size >= maxWaiting) {
         reject(new Overloaded())
         return
       }
       const deadline = performance.now() + maxWaitMs
-      waiting.push({ item, deadline, resolve, reject })
+      waiting.set(name, { item, deadline, callers: [caller] })
       if (runs < maxRuns) void runAll()
     })
+}
+
+function rejectAll<Item, Result>(
+  items: Waiting<Item, Result>[],
+  error: unknown
+): void {
+  for (const { callers } of items)
+    for (const { reject } of callers) reject(error)
 }

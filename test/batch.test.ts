@@ -30,3 +30,31 @@ t.test('calls that wait for too long reject as overload', async (t) => {
   ])
   t.equal(await call(5), 5)
 })
+
+t.test('calls that wait with equal items share one of them', async (t) => {
+  const runs: number[][][] = []
+  const run = (items: number[][]) => {
+    runs.push(items)
+    return Promise.resolve(items)
+  }
+  const call = batch(run, { ...patient, maxSize: 2, joinsEqual: true })
+
+  const pages = [
+    [1, 20],
+    [1, 20],
+    [2, 20],
+    [1, 20],
+    [3, 20]
+  ]
+  t.same(await Promise.all(pages.map(call)), pages)
+  t.same(runs, [
+    [
+      [1, 20],
+      [2, 20]
+    ],
+    [[3, 20]]
+  ])
+
+  t.same(await call([1, 20]), [1, 20], 'a run that has started takes no call')
+  t.same(runs.length, 3)
+})

@@ -36,3 +36,19 @@ t.test('a page of an allowed origin may send and read all', async (t) => {
   t.notOk('access-control-allow-origin' in headers)
   t.match(headers, { vary: 'Origin' })
 })
+
+t.test('a page may read an error that precedes all else', async (t) => {
+  const long = { 'X-Long': 'x'.repeat(20_000) }
+  for (const [status, bytes] of [
+    [400, request('GET /%zz', { Origin: origin })],
+    [400, 'nonsense\r\n\r\n'],
+    [431, request('GET /v1/pets', long)]
+  ] as const)
+    t.match(await send(service, bytes), {
+      status,
+      headers: {
+        'access-control-allow-origin': '*',
+        'access-control-expose-headers': '*'
+      }
+    })
+})

@@ -18,17 +18,13 @@ const orderJson = rowJson<Order>({
 const listOrdersSql = sql`
   SELECT id, ${orderJson} AS json
   FROM orders
-  WHERE id > $1
+  WHERE id > page.after
   ORDER BY id
-  LIMIT $2
 `
 
 /** The operations on orders. */
 export function orderHandlers(database: Database) {
-  const readPage = pageReader<Order>(
-    database,
-    database.prepare('listOrders', listOrdersSql)
-  )
+  const readPage = pageReader<Order>(database, 'listOrders', listOrdersSql)
 
   return {
     listOrders: ({ query }, reply) => readPage(query, reply)

@@ -27,20 +27,18 @@ const getPetSql = sql`
 const listPetsSql = sql`
   SELECT id, ${petJson} AS json
   FROM pets
-  WHERE id > $1
+  WHERE id > page.after
   ORDER BY id
-  LIMIT $2
 `
 
-// With `WHERE status = $3`, PostgreSQL could search the primary key, past all
+// With `WHERE status = page.status`, PostgreSQL could search the primary key, past all
 // pets of other statuses. These conditions fit the index (status, id).
 const listPetsByStatusSql = sql`
   SELECT id, ${petJson} AS json
   FROM pets
-  WHERE (status, id) > ($3, $1)
-    AND status <= $3
+  WHERE (status, id) > (page.status, page.after)
+    AND status <= page.status
   ORDER BY status, id
-  LIMIT $2
 `
 
 const unknownCategory = ({ categoryId }: Schemas['NewPet']) =>
@@ -52,13 +50,11 @@ const unknownCategory = ({ categoryId }: Schemas['NewPet']) =>
 
 /** The operations on pets. */
 export function petHandlers(database: Database) {
-  const readPage = pageReader<Pet>(
-    database,
-    database.prepare('listPets', listPetsSql)
-  )
+  const readPage = pageReader<Pet>(database, 'listPets', listPetsSql)
   const readPageOfStatus = pageReader<Pet>(
     database,
-    database.prepare('listPets-by-status', listPetsByStatusSql)
+    'listPets-by-status',
+    listPetsByStatusSql
   )
   const readPet = rowReader<number, { wanted: number; json: RawJson<Pet> }>(
     database,

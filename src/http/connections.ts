@@ -3,7 +3,11 @@ import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { HttpError } from '../errors.ts'
-import { defaultHeaders, parserErrorOf } from './error-responses.ts'
+import {
+  defaultHeaders,
+  headersBeforeHooks,
+  parserErrorOf
+} from './error-responses.ts'
 
 /** More are closed at once. The proxy opens at most 2,000 to a replica. */
 const maxConnections = 2048
@@ -74,9 +78,9 @@ function bytesOf({ body }: HttpError): string {
   const json = JSON.stringify(body)
   const headers = {
     ...defaultHeaders(randomUUID()),
+    ...headersBeforeHooks,
     'content-type': 'application/json; charset=utf-8',
-    'content-length': Buffer.byteLength(json),
-    connection: 'close'
+    'content-length': Buffer.byteLength(json)
   }
   const lines = Object.entries(headers).map((header) => header.join(': '))
   const statusLine = `HTTP/1.1 ${body.status} ${STATUS_CODES[body.status]}`

@@ -31,6 +31,16 @@ export const defaultHeaders = (id: string) => ({
   'x-content-type-options': 'nosniff'
 })
 
+/**
+ * Further headers of an error that precedes the hooks, so that a page can read
+ * it, of whatever origin: it has no data.
+ */
+export const headersBeforeHooks = {
+  'access-control-allow-origin': '*',
+  'access-control-expose-headers': '*',
+  connection: 'close'
+}
+
 /** 404: no route has the path. */
 export const nothingHere = new HttpError(
   404,

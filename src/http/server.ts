@@ -7,7 +7,11 @@ import type { Config } from '../config.ts'
 import { messageOf } from '../errors.ts'
 import type { Metrics } from '../metrics.ts'
 import { manageConnections, rejectConnection } from './connections.ts'
-import { defaultHeaders, sendError } from './error-responses.ts'
+import {
+  defaultHeaders,
+  headersBeforeHooks,
+  sendError
+} from './error-responses.ts'
 import { logRequests, requestIdOf } from './request-log.ts'
 
 declare module 'fastify' {
@@ -59,7 +63,7 @@ export function createFastify(
     // For a URL that is no URL, before the hooks: `rejectConnection` does not
     // know its reply.
     frameworkErrors: (error, request, reply) =>
-      sendError(error, request, reply.header('connection', 'close'))
+      sendError(error, request, reply.headers(headersBeforeHooks))
   })
   app.decorate('metrics', metrics)
   app.decorate('isDraining', false)

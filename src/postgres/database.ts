@@ -187,7 +187,7 @@ export class Database {
   batch<Item, Result>(
     { name }: Statement,
     run: (items: Item[]) => Promise<Result[]>,
-    options: Pick<BatchOptions, 'maxSize'> = {}
+    options: Pick<BatchOptions, 'maxSize' | 'joinsEqual'> = {}
   ): (item: Item) => Promise<Result> {
     return batch(run, {
       maxRuns: connectionLimits[name],
@@ -201,9 +201,8 @@ export class Database {
     statement: Statement,
     run: () => Promise<Result>
   ): () => Promise<Result> {
-    const call = this.batch(statement, async (calls: undefined[]) => {
-      const result = await run()
-      return calls.map(() => result)
+    const call = this.batch(statement, async () => [await run()], {
+      joinsEqual: true
     })
     return () => call(undefined)
   }

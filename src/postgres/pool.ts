@@ -72,13 +72,15 @@ export function openPool(
  * waits; commits that are on the disk, and on the synchronous standby, and the
  * warning that a wait for it was cancelled; and the isolation level in which a
  * statement sees what was committed before it. With the replication role
- * `replica`, no foreign key would be checked.
+ * `replica`, no foreign key would be checked. Without `jit`, PostgreSQL does not
+ * compile a statement for pages that it expects to be longer than they are.
  */
 const neededSettings = (timeoutMs: number): Record<string, string> => ({
   statement_timeout: String(timeoutMs),
   lock_timeout: String(lockTimeoutMs),
   synchronous_commit: 'on',
   client_min_messages: 'notice',
+  jit: 'off',
   default_transaction_isolation: 'read committed',
   session_replication_role: 'origin',
   transaction_read_only: 'off'
