@@ -13,6 +13,7 @@ import { startEmbeddedPostgres } from '../tools/start/embedded-postgres.ts'
 import { createLinks } from '../tools/start/programs.ts'
 import { asServerUser } from '../tools/start/server-user.ts'
 import { query, temporaryFolder } from './support/database.ts'
+import { copyData } from './support/postgres.ts'
 
 /** DATA_DIR with data of a server that has stopped. */
 const used = path.join(
@@ -31,7 +32,7 @@ t.before(async () => {
 /** A DATA_DIR of its own with a copy of these data. */
 function copyOfData(t: Test): string {
   const directory = temporaryFolder(t)
-  execFileSync('cp', ['-r', '--preserve=mode', `${used}/.`, directory])
+  copyData(used, directory)
   return directory
 }
 
@@ -78,7 +79,7 @@ const stranger = 54321
 function dataOf(t: Test, owner: number): string {
   const directory = mkdtempSync('/tmp/petcat-test-')
   t.teardown(() => rmSync(directory, { recursive: true }))
-  execFileSync('cp', ['-r', '--preserve=mode', `${used}/.`, directory])
+  copyData(used, directory)
   if (isRoot) execFileSync('chown', ['-R', `${owner}:${owner}`, directory])
   return directory
 }

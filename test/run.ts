@@ -7,19 +7,29 @@ import { availableParallelism, tmpdir } from 'node:os'
 import path from 'node:path'
 import { startEmbeddedPostgres } from '../tools/start/embedded-postgres.ts'
 import { empty, migrate, query, urlOf } from './support/database.ts'
+import { copyData } from './support/postgres.ts'
 
 /** The temporary folder of the tests. */
 const folder = mkdtempSync(path.join(tmpdir(), 'petcat-'))
 
-async function openServer() {
+/** DATA_DIR of a server with a migrated database, which tests copy. */
+const data = path.join(folder, 'data')
+
+async function makeData(): Promise<void> {
+  const server = await startEmbeddedPostgres(data)
+  // Tests kill processes, not machines.
+  await query(server.url, 'ALTER SYSTEM SET fsync = off')
+  await migrate(server.url)
+  await server.stop()
+}
+
+function openServer() {
   const url = process.env['TEST_DATABASE_URL']
   if (url !== undefined) return { url, stop: () => Promise.resolve() }
 
-  const server = await startEmbeddedPostgres(folder)
-  // Tests kill processes, not machines.
-  await query(server.url, 'ALTER SYSTEM SET fsync = off')
-  await query(server.url, 'SELECT pg_reload_conf()')
-  return server
+  const copy = path.join(folder, 'server')
+  copyData(data, copy)
+  return startEmbeddedPostgres(copy)
 }
 
 /** Runs tap to its end. Returns its exit code. */
@@ -30,6 +40,9 @@ async function runTap(environment: Record<string, string>): Promise<number> {
       'node_modules/tap/dist/esm/run.mjs',
       // Tests wait as much as they compute.
       `--jobs=${2 * availableParallelism()}`,
+      // Not tap's own loader, which compiles src for each file anew.
+      '--test-env=TAP_TYPE_STRIP_ONLY=1',
+      '--node-arg=--import=tsx',
       ...process.argv.slice(2)
     ],
     {
@@ -43,6 +56,7 @@ async function runTap(environment: Record<string, string>): Promise<number> {
   return code ?? 1
 }
 
+await makeData()
 const server = await openServer()
 // The migrated database that tests copy.
 const template = `petcat_test_template_${process.pid}`
@@ -56,6 +70,7 @@ await query(
 )
 
 process.exitCode = await runTap({
+  TEST_DATA: data,
   TEST_SERVER: server.url,
   TEST_TEMPLATE: template
 })

@@ -43,7 +43,7 @@ export function temporaryFolder(t: Test): string {
 }
 
 /** A variable that test/run.ts sets for the tests. */
-function environment(name: string): string {
+export function environment(name: string): string {
   const value = process.env[name]
   if (value === undefined)
     throw new Error(`${name} is not set: run the tests by npm test`)

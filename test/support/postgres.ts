@@ -1,10 +1,15 @@
+import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import type { Test } from 'tap'
 import { startEmbeddedPostgres } from '../../tools/start/embedded-postgres.ts'
-import { migrate, query, temporaryFolder } from './database.ts'
+import { environment, query, temporaryFolder } from './database.ts'
 import { startProxy } from './proxy.ts'
 import { until } from './until.ts'
+
+/** Copies the DATA_DIR of a server that has stopped. */
+export const copyData = (from: string, to: string) =>
+  execFileSync('cp', ['-r', '--preserve=mode', `${from}/.`, to])
 
 /**
  * Starts a PostgreSQL server of its own with a migrated database, which is
@@ -13,11 +18,11 @@ import { until } from './until.ts'
 export async function startPostgres(t: Test) {
   const folder = temporaryFolder(t)
   const lockFile = path.join(folder, 'postgres/postmaster.pid')
+  copyData(environment('TEST_DATA'), folder)
   let server = await startEmbeddedPostgres(folder)
   t.teardown(() => server.stop())
   // Its address stays when the server starts again.
   const { url, state, cutAt } = await startProxy(t, server.url)
-  await migrate(url)
 
   async function start(): Promise<void> {
     server = await startEmbeddedPostgres(folder)
