@@ -8,7 +8,7 @@ import {
   lockTable,
   storedCategories
 } from './support/database.ts'
-import { startPostgres } from './support/postgres.ts'
+import { configure, startPostgres } from './support/postgres.ts'
 import { serve, started } from './support/process.ts'
 import { startService } from './support/service.ts'
 import { until } from './support/until.ts'
@@ -46,6 +46,8 @@ function startLists(
 
 t.test(`creates and lists survive ${faults} faults`, async (t) => {
   const postgres = await startPostgres(t)
+  // So that statements run for long enough to be ended.
+  await configure(postgres.url, 'fsync = on')
   const { key, ...inProcess } = await startService(t, {
     databaseUrl: postgres.url
   })
@@ -65,10 +67,9 @@ t.test(`creates and lists survive ${faults} faults`, async (t) => {
     await replicas[index]?.exited
     replicas[index] = await startReplica()
   }
-  const count503 = () => {
-    const { unavailable = 0, outcome_unknown: unknown = 0 } = clients.failures
-    return unavailable + unknown
-  }
+  const count503 = () =>
+    (clients.failures['unavailable'] ?? 0) +
+    (clients.failures['outcome_unknown'] ?? 0)
   /** Resolves when this many more requests have had a 503. */
   async function noticed(count: number) {
     const enough = count503() + count
