@@ -29,6 +29,54 @@ t.test('the scheme is case-insensitive; no key, no access', async (t) => {
   t.equal(lookUps, 2, 'a malformed key costs none')
 })
 
+t.test(
+  'API keys that are looked up at once get their own answers',
+  async (t) => {
+    const scoped = await keys.create('scoped', { scopes: ['pets:read'] })
+    const answers = [
+      [await keys.create('all'), 200],
+      [makeApiKey(), 'unauthorized'],
+      [scoped, 'insufficient_scope'],
+      [scoped, 'insufficient_scope']
+    ] as const
+    const before = await successes(app, 'lookUpApiKey')
+    const sent = Array.from({ length: 10 }, () => answers).flat()
+    t.same(
+      await Promise.all(
+        sent.map(([token]) => outcome(list(service, bearer(token))))
+      ),
+      sent.map(([, answer]) => answer)
+    )
+    const lookUps = (await successes(app, 'lookUpApiKey')) - before
+    t.ok(lookUps < sent.length / 2, `${lookUps} statements`)
+  }
+)
+
+t.test(
+  'of several mistakes, a request gets the first as its error',
+  async (t) => {
+    const limited = await startService(t, {
+      databaseUrl,
+      config: { MAX_REQUESTS_PER_MINUTE: 2 }
+    })
+    const scoped = bearer(await keys.create('hasty', { scopes: ['pets:read'] }))
+    const stranger = bearer(makeApiKey())
+    for (const [method, path, headers, code] of [
+      ['PUT', 'nothing', stranger, 'not_found'],
+      ['PUT', 'categories', stranger, 'method_not_allowed'],
+      ['POST', 'categories', stranger, 'unauthorized'],
+      ['POST', 'categories', scoped, 'insufficient_scope'],
+      ['POST', 'pets', scoped, 'insufficient_scope'],
+      ['POST', 'pets', scoped, 'rate_limited'],
+      ['POST', 'pets', limited.auth, 'invalid_request']
+    ] as const) {
+      const url = `/v1/${path}`
+      const request = { method, url, headers, payload: { unknown: 1 } }
+      t.equal(await outcome(limited.app.inject(request)), code)
+    }
+  }
+)
+
 t.test('an API key is stored as its hash, with a visible name', async (t) => {
   const [row] = await query(
     databaseUrl,
@@ -100,6 +148,7 @@ t.test('every replica rejects a revoked key within a second', async (t) => {
   t.same(await listBoth(), [200, 200])
   const [first] = await keys.list()
   await keys.revoke(String(first?.id))
+  t.match(await keys.list(), [{ id: first?.id, state: 'revoked' }])
   passed = 500
   // A use does not prolong the trust.
   await listBoth()

@@ -68,11 +68,45 @@ async function startSeeded(t: Test, config = {}): Promise<Service> {
   return startService(t, { databaseUrl, config })
 }
 
+/** What any response may have, although the document does not name it there. */
+const usualHeaders = [
+  'cache-control',
+  'connection',
+  'content-length',
+  'content-security-policy',
+  'content-type',
+  'date',
+  'ratelimit',
+  'ratelimit-policy',
+  'vary',
+  'x-content-type-options',
+  'x-request-id'
+]
+
+/** The headers of a response, and those that the document wants it to have. */
+function headersOf(
+  { responses }: (typeof operations)[number],
+  { statusCode, headers }: { statusCode: number; headers: object }
+): [string[], string[]] {
+  const { headers: described = {} } = responses[statusCode] ?? {}
+  const documented = Object.entries(described)
+    .map(([name, { description }]) => [name.toLowerCase(), description])
+    .filter(
+      ([name = '', text = '']) => name in headers || !/absent/i.test(text)
+    )
+    .map(([name = '']) => name)
+  const sent = Object.keys(headers).filter(
+    (name) => documented.includes(name) || !usualHeaders.includes(name)
+  )
+  return [sent.sort(), documented.sort()]
+}
+
 for (const operation of operations) {
   t.test(`${operation.operationId} responds to its examples`, async (t) => {
-    const service = await startSeeded(t)
+    const service = await startSeeded(t, { MAX_REQUESTS_PER_MINUTE: 100 })
     for (const { title, request, expected } of requestsOf(operation)) {
       const response = await inject(service, request)
+      t.same(...headersOf(operation, response), `headers of ${title}`)
       const [sent, documented] = [responseOf(response), expected].map(
         withoutAssigned
       )

@@ -99,6 +99,29 @@ t.test(
   }
 )
 
+t.test('PostgreSQL ends a statement that takes too long', async (t) => {
+  const config = { DATABASE_TIMEOUT_MS: 500 }
+  const service = await startService(t, { config })
+  await query(
+    service.databaseUrl,
+    `ALTER TABLE categories ADD CHECK (pg_sleep(60) IS NOT NULL)`
+  )
+  // If only the service gave it up, its outcome would be unknown.
+  t.equal(await outcome(create(service)), 'unavailable')
+})
+
+t.test('a change of a table outdates a prepared statement once', async (t) => {
+  const service = await startService(t)
+  const lookUp = () => outcome(list(service, bearer(makeApiKey())))
+  t.equal(await lookUp(), 'unauthorized')
+  await query(
+    service.databaseUrl,
+    'ALTER TABLE api_keys ALTER COLUMN name TYPE varchar'
+  )
+  t.equal(await lookUp(), 'unavailable')
+  t.equal(await lookUp(), 'unauthorized')
+})
+
 t.test('a read-only server is rejected', async (t) => {
   const url = new URL(await createDatabase(t))
   url.searchParams.set('options', '-c default_transaction_read_only=on')

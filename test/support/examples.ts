@@ -33,6 +33,7 @@ type Examples = Record<string, { value: unknown }>
 /** A response, or the body of a request. */
 interface Message {
   content?: { 'application/json'?: { examples?: Examples } }
+  headers?: Record<string, { description: string }>
 }
 
 interface Operation {
