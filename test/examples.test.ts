@@ -90,11 +90,9 @@ function headersOf(
 ): [string[], string[]] {
   const { headers: described = {} } = responses[statusCode] ?? {}
   const documented = Object.entries(described)
-    .map(([name, { description }]) => [name.toLowerCase(), description])
-    .filter(
-      ([name = '', text = '']) => name in headers || !/absent/i.test(text)
-    )
-    .map(([name = '']) => name)
+    .map(([name, header]) => ({ ...header, name: name.toLowerCase() }))
+    .filter((one) => one.name in headers || !/absent/i.test(one.description))
+    .map(({ name }) => name)
   const sent = Object.keys(headers).filter(
     (name) => documented.includes(name) || !usualHeaders.includes(name)
   )
