@@ -2,7 +2,6 @@
 import { execSync } from 'node:child_process'
 import { chromium } from 'playwright-core'
 import t from 'tap'
-import { query } from '../test/support/database.ts'
 import { list } from '../test/support/requests.ts'
 import { startService } from '../test/support/service.ts'
 
@@ -12,26 +11,18 @@ const executablePath =
 // CI runs as root, where Chromium has no sandbox.
 const args = ['--no-sandbox', '--disable-background-networking']
 
-const service = await startService(t)
-const browser = await chromium.launch({ executablePath, args })
-t.teardown(() => browser.close())
-const page = await browser.newPage()
-/** Also requests to other hosts, which the page may not send. */
-const faults: string[] = []
-page.on('console', (message) => {
-  if (message.type() === 'error') faults.push(message.text())
-})
-page.on('pageerror', (error) => faults.push(error.message))
+t.test('an API key that is entered is kept, and used', async (t) => {
+  const service = await startService(t)
+  const browser = await chromium.launch({ executablePath, args })
+  t.teardown(() => browser.close())
+  const page = await browser.newPage()
+  /** Also requests to other hosts, which the page may not send. */
+  const faults: string[] = []
+  page.on('console', (message) => {
+    if (message.type() === 'error') faults.push(message.text())
+  })
+  page.on('pageerror', (error) => faults.push(error.message))
 
-/** Opens an operation, and executes its request. Returns what it shows. */
-async function execute(operationId: string) {
-  const operation = page.locator(`.opblock[id$="-${operationId}"]`)
-  await operation.locator('.opblock-summary').click()
-  await operation.getByRole('button', { name: 'Execute' }).click()
-  return operation.locator('.responses-wrapper')
-}
-
-t.test('an API key that is entered is used, and kept', async (t) => {
   await page.goto('about:blank')
   await page.goto(`${service.url}/docs`)
   await page.locator('.schemes .authorize').click()
@@ -40,25 +31,14 @@ t.test('an API key that is entered is used, and kept', async (t) => {
   await dialog.getByText('Authorize', { exact: true }).click()
   await page.reload()
 
-  const created = await execute('createCategory')
-  await created.getByText('"id": 1').waitFor()
-  t.match(await created.innerText(), 'PowerShell')
+  await page.locator('[id$="-createCategory"] .opblock-summary').click()
+  await page.getByRole('button', { name: 'Execute' }).click()
+  await page.getByText('PowerShell').waitFor()
+  const body = page.locator('pre', { hasText: '"id": 1,' })
+  t.notMatch(await body.innerHTML(), '<span', 'colors freeze on long lists')
   t.equal((await list(service)).json<unknown[]>().length, 1)
   t.same(faults, [])
-})
 
-t.test('a list of 10,000 rows is plain text, which is fast', async (t) => {
-  await query(
-    service.databaseUrl,
-    `INSERT INTO categories (name)
-     SELECT 'Category' FROM generate_series(1, 10000)`
-  )
-  const listed = await execute('listCategories')
-  const body = listed.locator('pre', { hasText: '"id": 10001' })
-  t.notMatch(await body.innerHTML(), '<span')
-})
-
-t.test('one press of Back leaves the page', async (t) => {
   await page.goBack()
-  t.equal(page.url(), 'about:blank')
+  t.equal(page.url(), 'about:blank', 'one press of Back leaves the page')
 })
