@@ -1,22 +1,28 @@
 // Generated from openapi.yaml by `npm run generate`. Do not edit.
 
 import type { Handler } from '../src/openapi/handler.ts'
+import { notImplemented } from '../src/openapi/not-implemented.ts'
 import type { operations } from './types.ts'
 
 /** The handler of each operation, by operationId. */
-export interface OperationHandlers {
+export type OperationHandlers = {
+  [Id in keyof operations]: Handler<operations[Id]>
+}
+
+/** Respond with 501 until src/handlers has the handler of the operation. */
+export const stubs: OperationHandlers = {
   /** GET /categories */
-  listCategories: Handler<operations['listCategories']>
+  listCategories: notImplemented,
   /** POST /categories */
-  createCategory: Handler<operations['createCategory']>
+  createCategory: notImplemented,
   /** POST /messages */
-  createMessage: Handler<operations['createMessage']>
+  createMessage: notImplemented,
   /** GET /pets */
-  listPets: Handler<operations['listPets']>
+  listPets: notImplemented,
   /** POST /pets */
-  createPet: Handler<operations['createPet']>
+  createPet: notImplemented,
   /** GET /pets/{petId} */
-  getPet: Handler<operations['getPet']>
+  getPet: notImplemented,
   /** GET /store/orders */
-  listOrders: Handler<operations['listOrders']>
+  listOrders: notImplemented
 }
