@@ -1,5 +1,5 @@
-// The programs of openapi.yaml, as a reader copies them, and the retries of
-// retry.ts.
+// The programs of openapi.yaml, as a reader copies them, also with the response
+// of a later version, which has one more property; and the retries of retry.ts.
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import createClient from 'openapi-fetch'
@@ -9,7 +9,7 @@ import { temporaryFolder } from '../../test/support/database.ts'
 import { document } from '../../test/support/examples.ts'
 import { list } from '../../test/support/requests.ts'
 import { startService } from '../../test/support/service.ts'
-import { sh } from './support.ts'
+import { laterVersion, sh } from './support.ts'
 import { fetchWithRetries } from './typescript/retry.ts'
 
 /** The blocks of code in `info.description`, in their order. */
@@ -40,6 +40,9 @@ for (const [language, [install, call]] of Object.entries(firstCalls)) {
     await sh(t, install, cwd, env)
     t.match(await sh(t, call, cwd, env), /\b1\b/)
     t.same((await list(service)).json(), [{ id: 1, name: 'Rabbit' }])
+
+    const BASE_URL = await laterVersion(t)
+    t.match(await sh(t, call, cwd, { ...env, BASE_URL }), /\b7\b/)
   })
 }
 

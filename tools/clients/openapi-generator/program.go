@@ -6,19 +6,17 @@ import (
 	"log"
 	"os"
 
-	petshop "github.com/example/petshop"
+	petshop "github.com/GIT_USER_ID/GIT_REPO_ID"
 )
 
 func main() {
-	ctx := context.WithValue(context.Background(), petshop.ContextAccessToken, os.Getenv("API_KEY"))
 	configuration := petshop.NewConfiguration()
-	configuration.Servers = petshop.ServerConfigurations{{URL: os.Getenv("BASE_URL")}}
-
-	page, _, err := petshop.NewAPIClient(configuration).PetsAPI.ListPets(ctx).Execute()
+	configuration.Servers[0].URL = os.Getenv("BASE_URL")
+	api := petshop.NewAPIClient(configuration).CategoriesAPI
+	category := *petshop.NewCategoryInput("Rabbit")
+	created, _, err := api.CreateCategory(context.Background()).CategoryInput(category).Execute()
 	if err != nil {
 		log.Fatal(err)
 	}
-	for _, pet := range page {
-		fmt.Println("listed", pet.Name)
-	}
+	fmt.Println("created", created.Id)
 }
