@@ -77,7 +77,7 @@ export interface PostgresServer {
   /** Shuts the server down, if this process has started it. */
   stop: () => Promise<void>
   /** Rejects with the reason when the server ends by itself. */
-  crash?: Promise<never>
+  crash?: Promise<void>
 }
 
 /**
@@ -98,13 +98,12 @@ export async function startEmbeddedPostgres(
   for (const name of Object.keys(process.env))
     if (name.startsWith('PG')) delete process.env[name]
 
-  const folder = path.resolve(directory)
   try {
-    return await shareOrStart(folder, mayShare)
+    return await shareOrStart(directory, mayShare)
   } catch (cause) {
     const reason = reasonIn(messageOf(cause))
     throw new Error(
-      `the embedded PostgreSQL in DATA_DIR, ${folder}, cannot run: ${reason}`,
+      `the embedded PostgreSQL in DATA_DIR, ${directory}, cannot run: ${reason}`,
       { cause }
     )
   }
@@ -202,11 +201,9 @@ async function startServer(data: string): Promise<PostgresServer> {
       if (output.includes(readyMessage)) resolve()
     })
   })
-  const crash = new Promise<never>((_resolve, reject) => {
-    shell.once('close', () => {
-      const message = `PostgreSQL has ended: ${reasonIn(output)}`
-      if (!isStopping) reject(new Error(message))
-    })
+  const crash = ended.then(() => {
+    if (!isStopping)
+      throw new Error(`PostgreSQL has ended: ${reasonIn(output)}`)
   })
   // A command may have no use for it.
   crash.catch(() => {})
