@@ -1,13 +1,15 @@
-// The docs page in Chromium, of CHROMIUM or PATH.
+// The docs page in Chromium.
 import { execSync } from 'node:child_process'
 import { chromium } from 'playwright-core'
 import t from 'tap'
 import { list } from '../test/support/requests.ts'
 import { startService } from '../test/support/service.ts'
 
-const executablePath =
-  process.env['CHROMIUM'] ??
-  execSync('command -v chromium || command -v google-chrome').toString().trim()
+const executablePath = execSync(
+  'command -v chromium || command -v google-chrome'
+)
+  .toString()
+  .trim()
 // CI runs as root, where Chromium has no sandbox.
 const args = ['--no-sandbox', '--disable-background-networking']
 

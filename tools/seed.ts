@@ -7,13 +7,13 @@ import { exitWithError } from '../src/exit-with-error.ts'
 const addExamples = `
   WITH category AS (
     INSERT INTO categories (name, description)
-    SELECT name, description
+    SELECT *
     FROM (VALUES
       ('Dog', 'Loyal, needs long walks'),
       ('Cat', NULL),
       ('Rabbit', 'Small mammals with long ears'),
       ('Fish', NULL)
-    ) AS example (name, description)
+    ) AS example
     WHERE NOT EXISTS (SELECT FROM pets)
     RETURNING id, name
   ),
