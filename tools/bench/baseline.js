@@ -1,16 +1,16 @@
 // The baseline: Fastify with fastify-openapi-glue on the same OpenAPI document,
 // one query per request, one line of log, a check of the API key without a
 // look-up, and no Idempotency-Keys.
+import process from 'node:process'
 import bearerAuth from '@fastify/bearer-auth'
-import Fastify, { type FastifyReply, LogController } from 'fastify'
+import Fastify, { LogController } from 'fastify'
 import glue from 'fastify-openapi-glue'
 import pg from 'pg'
 
-const { DATABASE_URL, PORT, API_KEY = '' } = process.env
+const { DATABASE_URL, PORT, API_KEY } = process.env
 const pool = new pg.Pool({ connectionString: DATABASE_URL, max: 10 })
 
-const rowsOf = async (text: string, ...values: unknown[]) =>
-  (await pool.query(text, values)).rows as object[]
+const rowsOf = async (text, ...values) => (await pool.query(text, values)).rows
 
 const petColumns = 'id, name, category_id AS "categoryId", status'
 
@@ -18,10 +18,7 @@ const handlers = {
   listCategories: () =>
     rowsOf('SELECT id, name, description FROM categories ORDER BY id'),
 
-  async createCategory(
-    { body }: { body: { name: string; description?: string } },
-    reply: FastifyReply
-  ) {
+  async createCategory({ body }, reply) {
     const [created] = await rowsOf(
       `INSERT INTO categories (name, description)
        VALUES ($1, $2)
@@ -32,14 +29,14 @@ const handlers = {
     return reply.code(201).send(created)
   },
 
-  listPets: ({ query }: { query: { after: number; limit: number } }) =>
+  listPets: ({ query }) =>
     rowsOf(
       `SELECT ${petColumns} FROM pets WHERE id > $1 ORDER BY id LIMIT $2`,
       query.after,
       query.limit
     ),
 
-  async getPet({ params }: { params: { petId: number } }) {
+  async getPet({ params }) {
     const [pet] = await rowsOf(
       `SELECT ${petColumns} FROM pets WHERE id = $1`,
       params.petId
@@ -63,4 +60,4 @@ await app.register(glue, {
   prefix: '/v1',
   serviceHandlers: handlers
 })
-await app.listen({ port: Number(PORT), host: '127.0.0.1' })
+await app.listen({ port: PORT, host: '127.0.0.1' })
