@@ -3,7 +3,13 @@ import { defineConfig, globalIgnores } from 'eslint/config'
 import tseslint from 'typescript-eslint'
 
 export default defineConfig(
-  globalIgnores(['**/dist/', 'generated/', '.tap/', 'tools/clients/*/']),
+  globalIgnores([
+    '**/dist/',
+    '.venv/',
+    'generated/',
+    '.tap/',
+    'tools/clients/*/'
+  ]),
   eslint.configs.recommended,
   tseslint.configs.recommendedTypeChecked,
   {
