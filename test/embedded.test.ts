@@ -91,7 +91,7 @@ t.test('a PID that was recycled after a power failure is named', async (t) => {
   const lockFile = path.join(directory, 'postgres/postmaster.pid')
   writeFileSync(lockFile, `${sleeper.pid}\n${directory}/postgres\n1\n5432\n\n`)
   await t.rejects(startEmbeddedPostgres(directory), {
-    message: `process ${sleeper.pid} holds ${lockFile}: stop it if it is a PostgreSQL, or else delete that file`
+    message: `${lockFile} has the PID '${sleeper.pid}': stop it if it is a PostgreSQL, or else delete that file`
   })
 })
 

@@ -127,7 +127,7 @@ async function shareOrStart(
     const { pid, socketFolder, isReady } = readLockFile(data)
     if (isRecycled(pid) || waited > maxStopMs) {
       throw new Error(
-        `process ${pid} holds ${data}/postmaster.pid: ` +
+        `${data}/postmaster.pid has the PID '${pid}': ` +
           'stop it if it is a PostgreSQL, or else delete that file'
       )
     }
