@@ -11,6 +11,7 @@ import path from 'node:path'
 import t, { type Test } from 'tap'
 import { startEmbeddedPostgres } from '../tools/start/embedded-postgres.ts'
 import { createLinks } from '../tools/start/programs.ts'
+import { asServerUser } from '../tools/start/server-user.ts'
 import { query, temporaryFolder } from './support/database.ts'
 import { copyData } from './support/postgres.ts'
 
@@ -116,6 +117,14 @@ t.test('a machine without PostgreSQL is told what to do', async (t) => {
 
 const runs = (...[program = '', ...args]: string[]) =>
   spawnSync(program, args, { stdio: 'ignore' }).status === 0
+
+t.test('initdb runs as a user that has a name', forRoot, (t) => {
+  t.intercept(process, 'getuid', { value: () => stranger })
+  const asStranger = ['setpriv', `--reuid=${stranger}`, '--clear-groups']
+  t.notOk(runs(...asStranger, 'id', '-un'))
+  t.ok(runs(...asStranger, ...asServerUser(undefined), 'id', '-un'))
+  t.end()
+})
 
 /** Lets root start on data of this user. Returns as whom PostgreSQL runs. */
 async function startOnDataOf(t: Test, owner: number) {

@@ -5,7 +5,7 @@ import type { QueryResultRow } from 'pg'
 import t from 'tap'
 import { expiredIdempotencyKeysRemover } from '../../src/creates/expired-idempotency-keys.ts'
 import type { Statement } from '../../src/postgres/database.ts'
-import { connect } from '../../test/support/database.ts'
+import { begin, connect } from '../../test/support/database.ts'
 import { get, keyed, post } from '../../test/support/requests.ts'
 import { startService } from '../../test/support/service.ts'
 
@@ -61,7 +61,6 @@ t.test('operations cost as much on 10^6 rows as on 10^4', async (t) => {
     return rows
   }
 
-  const removeExpired = expiredIdempotencyKeysRemover(database)
   const small = new Map<string, number>()
   /** Compares the median of the costs with that on fewer rows. */
   function compare(what: string) {
@@ -86,8 +85,16 @@ t.test('operations cost as much on 10^6 rows as on 10^4', async (t) => {
       }
       compare(path)
     }
+  }
 
-    await removeExpired({ isFull: true })
+  // As a backup does, this keeps what is removed.
+  const level = 'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ'
+  await begin(t, databaseUrl, `${level}; SELECT FROM categories`)
+  await expiredIdempotencyKeysRemover(database)({ isFull: true })
+  const removals = costs.splice(0)
+  t.ok(removals.length > 1990)
+  for (const some of [removals.slice(0, 21), removals.slice(-22, -1)]) {
+    costs.push(...some)
     compare('removals')
   }
 })

@@ -27,14 +27,21 @@ const entersAnyFolder = [
 
 const isRoot = () => process.getuid?.() === 0
 
+/** In a container, the user may be a number that has no name. */
+const hasName = (id = process.getuid?.()) =>
+  spawnSync('id', ['-nu', String(id)]).status === 0
+
 /**
- * What runs a program as the user of the server, because PostgreSQL rejects
- * root.
+ * What runs a program as the user of the server: PostgreSQL rejects root, and
+ * initdb a user without a name.
  *
  * @param owner of the data; none before initdb
  */
 export function asServerUser(owner: Stats | undefined): string[] {
-  if (!isRoot()) return []
+  if (!isRoot()) {
+    const needsName = owner === undefined && !hasName()
+    return needsName ? ['unshare', '--user', '--map-user=nobody'] : []
+  }
 
   const { uid, gid } = owner ?? nobody
   // Any other process of another owner could use the server's capability.
@@ -59,6 +66,6 @@ export function giveToUnusedUser(data: string): void {
 
   let id
   do id = randomInt(firstUserId, endOfUserIds)
-  while (spawnSync('id', [String(id)]).status === 0)
+  while (hasName(id))
   execFileSync('chown', ['-R', `${id}:${id}`, data])
 }
