@@ -1,7 +1,7 @@
 // Deploys deploy/kubernetes by the commands of docs/growing.md into the cluster of
 // kubectl, and rolls it and drains a node, while 16 clients create. Needs a Docker engine,
 // two workers whose node ports answer, and LOAD_IMAGES, a command that gives every node
-// the images of a tar on its stdin:
+// the images of a tar, which is its last argument:
 // npm test -- --timeout=1800 tools/deploy-check/kubernetes.test.ts
 import {
   cpSync,
@@ -50,7 +50,8 @@ await sh(`
   docker build -q -t petcat-test:1 \${NODE_IMAGE:+--build-arg NODE_IMAGE} '${process.cwd()}'
   docker tag petcat-test:1 petcat-test:2
   docker image inspect postgres:17-alpine >/dev/null || docker pull -q postgres:17-alpine
-  docker save petcat-test:1 petcat-test:2 postgres:17-alpine | $LOAD_IMAGES
+  docker save -o images.tar petcat-test:1 petcat-test:2 postgres:17-alpine
+  $LOAD_IMAGES images.tar
   kubectl apply -f deploy/kubernetes/namespace.yaml -f database.yaml
   kubectl rollout status deployment/database`)
 useImage('1')
