@@ -2,13 +2,7 @@
 // to them what happens in a year, while 16 clients create. Needs a Docker engine:
 // npm test -- --timeout=3600 tools/deploy-check/compose.test.ts
 import { execFileSync } from 'node:child_process'
-import {
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  writeFileSync
-} from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import t, { type Test } from 'tap'
@@ -204,10 +198,9 @@ t.test('a killed database', (t) =>
 )
 
 t.test('the proxy loads its configuration', async (t) => {
-  const file = path.join(production.clone, 'deploy/proxy/haproxy.cfg')
-  const last = '  default_backend api\n'
-  const rule = '  http-request return status 200 if { path /added }\n'
-  writeFileSync(file, readFileSync(file, 'utf8').replace(last, rule + last))
+  await sh(
+    `sed -i '/default_backend api/i http-request return status 200 if { path /added }' deploy/proxy/haproxy.cfg`
+  )
   await underLoad(t, () => documented('Configure'))
   t.equal((await fetch(`${url}/added`)).status, 200)
   await sh('git checkout deploy/proxy; docker compose kill -s USR2 proxy')

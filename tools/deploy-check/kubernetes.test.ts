@@ -3,13 +3,7 @@
 // two workers whose node ports answer, and LOAD_IMAGES, a command that gives every node
 // the images of a tar, which is its last argument:
 // npm test -- --timeout=1800 tools/deploy-check/kubernetes.test.ts
-import {
-  cpSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  writeFileSync
-} from 'node:fs'
+import { cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import t, { type Test } from 'tap'
@@ -30,12 +24,9 @@ const [install = '', createApiKey] = commandsBelow(
 )
 
 /** Names the image, as the page says. */
-function useImage(tag: string): void {
-  const file = path.join(folder, 'deploy/kubernetes/kustomization.yaml')
-  const text = readFileSync(file, 'utf8')
-  const named = text.replace(/newName: .*,/, 'newName: petcat-test,')
-  writeFileSync(file, named.replace(/newTag: .*/, `newTag: '${tag}'`))
-}
+const useImage = (tag: string) =>
+  sh(`sed -i "s/newName: .*,/newName: petcat-test,/; s/newTag: .*/newTag: '${tag}'/" \\
+    deploy/kubernetes/kustomization.yaml`)
 
 for (const name of ['deploy', 'tools/deploy-check/database.yaml'])
   cpSync(name, path.join(folder, path.basename(name)), { recursive: true })
@@ -54,7 +45,7 @@ await sh(`
   $LOAD_IMAGES images.tar
   kubectl apply -f deploy/kubernetes/namespace.yaml -f database.yaml
   kubectl rollout status deployment/database`)
-useImage('1')
+await useImage('1')
 await sh(install)
 const apiKey = String((await sh(createApiKey)).split('\n').at(-1))
 
@@ -79,9 +70,9 @@ async function underLoad(t: Test, commands: string) {
 /** The last two commands of the block, by which an upgrade begins and ends. */
 const upgrade = install.trim().split('\n').slice(-2).join('\n')
 
-t.test('a rolling restart fails no request', (t) => {
-  useImage('2')
-  return underLoad(t, upgrade)
+t.test('a rolling restart fails no request', async (t) => {
+  await useImage('2')
+  await underLoad(t, upgrade)
 })
 
 t.test('the drain of a node fails no request', (t) =>
