@@ -180,7 +180,7 @@ t.test('a frozen replica', (t) =>
     t,
     () =>
       sh(
-        'api=$(docker compose ps -q api | head -n 1); docker pause $api; sleep 20; docker unpause $api'
+        'api=$(docker compose ps -q api | head -n 1); docker kill -s STOP $api; sleep 20; docker kill -s CONT $api'
       ),
     outage
   )
