@@ -18,13 +18,17 @@ const orderJson = rowJson<Order>({
 const listOrdersSql = sql`
   SELECT id, ${orderJson} AS json
   FROM orders
-  WHERE id > page.after
+  WHERE id > $1
   ORDER BY id
+  LIMIT $2
 `
 
 /** The operations on orders. */
 export function orderHandlers(database: Database) {
-  const readPage = pageReader<Order>(database, 'listOrders', listOrdersSql)
+  const readPage = pageReader<Order>(
+    database,
+    database.prepare('listOrders', listOrdersSql)
+  )
 
   return {
     listOrders: ({ query }, reply) => readPage(query, reply)

@@ -27,18 +27,20 @@ const getPetSql = sql`
 const listPetsSql = sql`
   SELECT id, ${petJson} AS json
   FROM pets
-  WHERE id > page.after
+  WHERE id > $1
   ORDER BY id
+  LIMIT $2
 `
 
-// With `WHERE status = page.status`, PostgreSQL could search the primary key, past all
+// With `WHERE status = $3`, PostgreSQL could search the primary key, past all
 // pets of other statuses. These conditions fit the index (status, id).
 const listPetsByStatusSql = sql`
   SELECT id, ${petJson} AS json
   FROM pets
-  WHERE (status, id) > (page.status, page.after)
-    AND status <= page.status
+  WHERE (status, id) > ($3, $1)
+    AND status <= $3
   ORDER BY status, id
+  LIMIT $2
 `
 
 const unknownCategory = ({ categoryId }: Schemas['NewPet']) =>
@@ -50,11 +52,13 @@ const unknownCategory = ({ categoryId }: Schemas['NewPet']) =>
 
 /** The operations on pets. */
 export function petHandlers(database: Database) {
-  const readPage = pageReader<Pet>(database, 'listPets', listPetsSql)
+  const readPage = pageReader<Pet>(
+    database,
+    database.prepare('listPets', listPetsSql)
+  )
   const readPageOfStatus = pageReader<Pet>(
     database,
-    'listPets-by-status',
-    listPetsByStatusSql
+    database.prepare('listPets-by-status', listPetsByStatusSql)
   )
   const readPet = rowReader<number, { wanted: number; json: RawJson<Pet> }>(
     database,

@@ -123,7 +123,7 @@ export class Database {
       'endAbandonedWrites',
       endAbandonedWritesSql
     )
-    this.#endAbandonedWrites = this.share(endAbandoned, () =>
+    this.#endAbandonedWrites = this.share<void, unknown>(endAbandoned, () =>
       this.run(endAbandoned, [timeoutMs], { isRepeatable: true })
     )
   }
@@ -196,15 +196,16 @@ export class Database {
     })
   }
 
-  /** Lets the calls that wait at the same time share one run and its result. */
-  share<Result>(
+  /** Lets equal calls that wait at the same time share one run and its result. */
+  share<Item, Result>(
     statement: Statement,
-    run: () => Promise<Result>
-  ): () => Promise<Result> {
-    const call = this.batch(statement, async () => [await run()], {
-      joinsEqual: true
-    })
-    return () => call(undefined)
+    run: (item: Item) => Promise<Result>
+  ): (item: Item) => Promise<Result> {
+    return this.batch(
+      statement,
+      async (items: Item[]) => Promise.all(items.map(run)),
+      { maxSize: 1, joinsEqual: true }
+    )
   }
 
   /** Waits for the statements in flight and closes every connection. */

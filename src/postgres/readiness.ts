@@ -33,7 +33,7 @@ export function readinessCheck(database: Database): () => Promise<void> {
     }
   }
 
-  return database.share(applied, async () => {
+  return database.share<void, void>(applied, async () => {
     const names = await appliedNames().catch(explain)
     const missing = needed.filter((name) => !names.includes(name))
     if (missing.length > 0)

@@ -132,5 +132,5 @@ function listReader(database: Database, maxSize: number, statement: Statement) {
     return last
   }
 
-  return database.share(statement, read)
+  return database.share<void, ReadList>(statement, read)
 }

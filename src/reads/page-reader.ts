@@ -1,18 +1,12 @@
 import type { FastifyReply } from 'fastify'
 import type { Database, Statement } from '../postgres/database.ts'
 import type { RawJson } from '../postgres/row-json.ts'
-import { sql } from '../postgres/sql.ts'
 
-/** Pages that one statement reads. */
-const maxPages = 10
-
-interface Page<Item> {
-  items: RawJson<Item[]>
-  /** The id of its last item, if another page follows. */
-  next: number | null
+/** A row of a page. */
+interface PageRow<Item> {
+  id: number
+  json: RawJson<Item>
 }
-
-type WantedPage = [after: number, size: number, status: string | undefined]
 
 /** The parameters of a page. The Link to the next page repeats them. */
 interface PageQuery {
@@ -23,47 +17,15 @@ interface PageQuery {
 }
 
 /**
- * SQL for the pages after the ids `$1`, of the sizes `$2`, of the statuses `$3`.
- * One row more than a page has tells whether another page follows. Unlike the
- * number of a page, an id does not shift when rows are created meanwhile.
- */
-const pagesSql = (rows: string) => sql`
-  SELECT
-    '[' || coalesce(array_to_string(items[:size], ','), '') || ']' AS items,
-    CASE WHEN cardinality(ids) > size THEN ids[size] END AS next
-  FROM unnest($1::bigint[], $2::integer[], $3::text[])
-    WITH ORDINALITY AS page (after, size, status, ordinal)
-  CROSS JOIN LATERAL (
-    SELECT array_agg(id) AS ids, array_agg(json) AS items
-    FROM (${rows} LIMIT size + 1) AS item
-  ) AS found
-  ORDER BY ordinal
-`
-
-/**
  * Returns a function that reads a page and responds with it. Requests that wait
- * at the same time share a statement, and those for the same page its result.
+ * for the same page share a statement.
  *
- * @param rows selects `id` and `json` of the rows after the id `page.after`, in
- *   their order, perhaps of `page.status`
+ * @param statement selects `id` and `json` of the rows after the id `$1`, at
+ *   most `$2`; the status of the query, if it has one, is `$3`
  */
-export function pageReader<Item>(
-  database: Database,
-  statementName: Statement['name'],
-  rows: string
-) {
-  const statement = database.prepare(statementName, pagesSql(rows))
-  const readPage = database.batch(
-    statement,
-    (pages: WantedPage[]) => {
-      const arrays = [
-        pages.map(([after]) => after),
-        pages.map(([, size]) => size),
-        pages.map(([, , status]) => status)
-      ]
-      return database.run<Page<Item>>(statement, arrays, { isRepeatable: true })
-    },
-    { maxSize: maxPages, joinsEqual: true }
+export function pageReader<Item>(database: Database, statement: Statement) {
+  const readRows = database.share(statement, (values: unknown[]) =>
+    database.run<PageRow<Item>>(statement, values, { isRepeatable: true })
   )
 
   return async (
@@ -71,9 +33,19 @@ export function pageReader<Item>(
     reply: FastifyReply
   ): Promise<RawJson<Item[]>> => {
     const { after, limit, status } = query
-    const { items, next } = await readPage([after, limit, status])
-    if (next !== null) reply.header('link', linkTo({ ...query, after: next }))
-    return items
+    // One more row than the page has tells whether another page follows.
+    const values = [after, limit + 1]
+    const rows = await readRows(
+      status === undefined ? values : [...values, status]
+    )
+    const page = rows.slice(0, limit)
+    const last = page.at(-1)
+    if (rows.length > page.length && last !== undefined)
+      // Unlike the number of a page, an id does not shift when items are
+      // created meanwhile.
+      reply.header('link', linkTo({ ...query, after: last.id }))
+
+    return `[${page.map(({ json }) => json).join(',')}]` as RawJson<Item[]>
   }
 }
 
