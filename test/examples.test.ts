@@ -121,7 +121,7 @@ const [first, second] = bodiesOf(creating).map(([, body]) => ({
 /** The errors of a key that lacks most scopes. */
 async function sendWithoutScope(t: Test) {
   const service = await startService(t)
-  const key = await service.keys.create('x', { scopes: scopes.slice(0, 1) })
+  const key = await service.createKey('x', { scopes: scopes.slice(0, 1) })
   const requests = operations.map((one) => ({
     ...requestOf(one),
     headers: bearer(key)

@@ -1,4 +1,4 @@
-import type { ClientBase, QueryResultRow } from 'pg'
+import type { ClientBase } from 'pg'
 import { consequenceOf } from '../postgres/failures.ts'
 import { sha256Bytea, sql } from '../postgres/sql.ts'
 import { makeApiKey, shownPartOf } from './api-key.ts'
@@ -19,7 +19,6 @@ const revokeSql = sql`
   UPDATE api_keys
   SET revoked_at = now()
   WHERE id::text = $1 AND revoked_at IS NULL
-  RETURNING id
 `
 
 const listSql = sql`
@@ -40,21 +39,8 @@ const listSql = sql`
   ORDER BY id
 `
 
-/** An API key as `keys list` shows it. */
-export interface ListedApiKey {
-  id: number
-  name: string
-  /** Its first characters. */
-  apiKey: string
-  scopes: string
-  state: 'valid' | 'revoked' | 'expired'
-  created: Date
-  expires: Date | null
-  revoked: Date | null
-}
-
 /** What a new API key may do, and for how long. */
-interface Limits {
+export interface Limits {
   /**
    * An interval of PostgreSQL. By default, the API key is valid until it is
    * revoked.
@@ -64,61 +50,60 @@ interface Limits {
   scopes?: string[] | undefined
 }
 
-/** The API keys in PostgreSQL, for commands. */
-export class ApiKeyStore {
-  readonly #connection: ClientBase
-
-  constructor(connection: ClientBase) {
-    this.#connection = connection
+/**
+ * Creates an API key and returns it.
+ *
+ * @param name the client that the API key is for
+ * @throws Error when the name cannot be shown in one short line
+ */
+export async function createApiKey(
+  connection: ClientBase,
+  name: string,
+  { lifetime, scopes }: Limits = {}
+): Promise<string> {
+  if (!namePattern.test(name)) {
+    throw new Error(
+      'the name of an API key must have 1 to 100 characters, without control characters'
+    )
   }
+  const apiKey = makeApiKey()
+  const values = [
+    name,
+    shownPartOf(apiKey),
+    sha256Bytea(apiKey),
+    lifetime,
+    scopes
+  ]
+  await change(connection, createSql, values)
 
-  /**
-   * Creates an API key and returns it.
-   *
-   * @param name the client that the API key is for
-   * @throws Error when the name cannot be shown in one short line
-   */
-  async create(
-    name: string,
-    { lifetime, scopes }: Limits = {}
-  ): Promise<string> {
-    if (!namePattern.test(name)) {
-      throw new Error(
-        'the name of an API key must have 1 to 100 characters, without control characters'
-      )
-    }
-    const apiKey = makeApiKey()
-    await this.#change(createSql, [
-      name,
-      shownPartOf(apiKey),
-      sha256Bytea(apiKey),
-      lifetime,
-      scopes
-    ])
+  return apiKey
+}
 
-    return apiKey
-  }
+/** @throws Error when there is no such API key, or it has been revoked */
+export async function revokeApiKey(
+  connection: ClientBase,
+  id: string
+): Promise<void> {
+  if ((await change(connection, revokeSql, [id])) === 0)
+    throw new Error(`there is no API key ${id} to revoke; see: keys list`)
+}
 
-  /** @throws Error when there is no such API key, or it has been revoked */
-  async revoke(id: string): Promise<void> {
-    const revoked = await this.#change(revokeSql, [id])
-    if (revoked.length === 0)
-      throw new Error(`there is no API key ${id} to revoke; see: keys list`)
-  }
+/** Returns what `keys list` shows of all API keys, the oldest first. */
+export async function listApiKeys(connection: ClientBase): Promise<object[]> {
+  return (await connection.query<object[]>(listSql)).rows
+}
 
-  /** Returns all API keys, the oldest first. */
-  async list(): Promise<ListedApiKey[]> {
-    const { rows } = await this.#connection.query<ListedApiKey>(listSql)
-    return rows
-  }
-
-  async #change(text: string, values: unknown[]): Promise<QueryResultRow[]> {
-    try {
-      return (await this.#connection.query<QueryResultRow>(text, values)).rows
-    } catch (cause) {
-      if (consequenceOf(cause) !== 'unknown') throw cause
-      const message = 'the change may have been made; see: keys list'
-      throw new Error(message, { cause })
-    }
+/** Returns how many API keys a statement has changed. */
+async function change(
+  connection: ClientBase,
+  text: string,
+  values: unknown[]
+): Promise<number | null> {
+  try {
+    return (await connection.query(text, values)).rowCount
+  } catch (cause) {
+    if (consequenceOf(cause) !== 'unknown') throw cause
+    const message = 'the change may have been made; see: keys list'
+    throw new Error(message, { cause })
   }
 }

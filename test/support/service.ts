@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import type { Test } from 'tap'
 import { buildApp } from '../../src/app.ts'
 import { type Config, loadConfig } from '../../src/config.ts'
-import { ApiKeyStore } from '../../src/api-keys/store.ts'
+import { createApiKey, type Limits } from '../../src/api-keys/store.ts'
 import { Metrics } from '../../src/metrics.ts'
 import { readApiDocument } from '../../src/openapi/document.ts'
 import { Database } from '../../src/postgres/database.ts'
@@ -55,8 +55,10 @@ export async function startService(t: Test, options: Options = {}) {
   })
 
   const origin = await app.listen({ port: 0, host: '127.0.0.1' })
-  const keys = new ApiKeyStore(await connect(t, databaseUrl))
-  const key = await keys.create('test')
+  const connection = await connect(t, databaseUrl)
+  const createKey = (name: string, limits?: Limits) =>
+    createApiKey(connection, name, limits)
+  const key = await createKey('test')
 
   return {
     app,
@@ -65,7 +67,8 @@ export async function startService(t: Test, options: Options = {}) {
     port: Number(new URL(origin).port),
     databaseUrl,
     database,
-    keys,
+    connection,
+    createKey,
     key,
     /** The headers of an accepted request. */
     auth: bearer(key)

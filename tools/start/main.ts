@@ -1,7 +1,7 @@
 // `npm start`: runs the service on DATABASE_URL. Without it, the launcher starts
 // the embedded PostgreSQL, and runs the service as its lesser role.
 import pg from 'pg'
-import { ApiKeyStore } from '../../src/api-keys/store.ts'
+import { createApiKey, listApiKeys } from '../../src/api-keys/store.ts'
 import { exitWithError } from '../../src/exit-with-error.ts'
 import { runUntilSignal } from '../../src/run-until-signal.ts'
 import { provideDatabase } from './database.ts'
@@ -28,9 +28,8 @@ await runUntilSignal(async () => {
 async function welcome(url: string, databaseUrl: string): Promise<void> {
   const connection = new pg.Client(databaseUrl)
   await connection.connect()
-  const store = new ApiKeyStore(connection)
-  const isNew = (await store.list()).length === 0
-  const apiKey = isNew ? await store.create('first') : '<API_KEY>'
+  const isNew = (await listApiKeys(connection)).length === 0
+  const apiKey = isNew ? await createApiKey(connection, 'first') : '<API_KEY>'
   await connection.end()
   const origin = url.replace('[::]', 'localhost')
 
