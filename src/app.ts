@@ -55,7 +55,7 @@ export async function buildApp({
 
   // fastify-openapi-glue: the operations of the OpenAPI document, each with its
   // authentication, its validation and its handler.
-  const buffers = new ResponseBuffers(config.MAX_RESPONSE_BUFFER_BYTES)
+  const buffers = new ResponseBuffers(config.MAX_RESPONSE_BUFFER_BYTES, log)
   await app.register(operationRoutes, {
     apiDocument,
     handlers: operationHandlers(database, buffers),

@@ -1,10 +1,8 @@
 // Start and stop of the service, each as a list of steps.
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Logger } from 'pino'
 import { buildApp } from './app.ts'
 import { loadConfig } from './config.ts'
 import { removeExpiredIdempotencyKeys } from './creates/expired-idempotency-keys.ts'
-import { messageOf } from './errors.ts'
 import { exitWithError } from './exit-with-error.ts'
 import { listen } from './http/server.ts'
 import { createLogger } from './log.ts'
@@ -46,7 +44,7 @@ export async function start(environment: NodeJS.Dict<string>) {
   // 4. When the database is ready, start the background work.
   const background = new AbortController()
   const { signal } = background
-  untilReady(checkReady, log, signal)
+  untilReady(checkReady, signal)
     .then(() => removeExpiredIdempotencyKeys(database, log, signal))
     .catch(exitWithError)
 
@@ -80,27 +78,16 @@ export async function stop(service: Service): Promise<void> {
   log.info('stopped')
 }
 
-/**
- * Waits for the database, and logs each reason once.
- *
- * @throws UnusableDatabase
- */
+/** @throws UnusableDatabase */
 async function untilReady(
   checkReady: () => Promise<void>,
-  log: Logger,
   signal: AbortSignal
 ): Promise<void> {
-  let reason = ''
   while (!signal.aborted) {
     try {
-      await checkReady()
-      log.info('the database is ready')
-      return
+      return await checkReady()
     } catch (error) {
       if (error instanceof UnusableDatabase) throw error
-      if (messageOf(error) !== reason)
-        log.error(`waiting for the database: ${messageOf(error)}`)
-      reason = messageOf(error)
     }
     await sleep(readyIntervalMs, undefined, { signal }).catch(() => {})
   }

@@ -52,6 +52,8 @@ t.test('strangers share a line a minute and status; probes none', async (t) => {
   let passed = 0
   t.intercept(performance, 'now', { value: () => start + passed })
   const other = await startService(t, { log, databaseUrl })
+  // The first one says in the log that the database is ready.
+  await send(other, getRequest('/readyz', anonymous))
   lines.length = 0
   const flood = async () => {
     for (const path of ['/nothing', '/v1/pets?key=secret', '/livez', '/readyz'])
@@ -83,7 +85,7 @@ t.test('a request whose client has left is a line, and an error', async (t) => {
   ])
 
   // It is looked up.
-  const key = await service.keys.create('new')
+  const key = await service.createKey('new')
   const lookUps = await successes(app, 'lookUpApiKey')
   const headers = { 'Content-Length': '100', 'X-Request-Id': 'mine' }
   const bytes = createRequest('{', headers)

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import t, { type Test } from 'tap'
-import { ApiKeyStore } from '../src/api-keys/store.ts'
+import { createApiKey } from '../src/api-keys/store.ts'
 import { postCategory, startClients } from './support/clients.ts'
 import {
   closeGates,
@@ -32,10 +32,10 @@ import { until } from './support/until.ts'
 /** A database of its own with an API key, and the variable of its URL. */
 async function prepare(t: Test) {
   const DATABASE_URL = await createDatabase(t)
-  const keys = new ApiKeyStore(await connect(t, DATABASE_URL))
+  const connection = await connect(t, DATABASE_URL)
   // Whatever else this machine does, no statement takes too long.
   const env = { DATABASE_URL, DATABASE_TIMEOUT_MS: '60000' }
-  return { env, key: await keys.create('x') }
+  return { env, key: await createApiKey(connection, 'x') }
 }
 
 t.test('npm start has a database, and data survive kill -9', async (t) => {
@@ -106,6 +106,10 @@ t.test('a service waits for its database', async (t) => {
   await service.sees(/the database is ready/)
   t.equal(await status('/readyz'), 200)
   t.equal(service.output().split('run migrate').length, 2, 'it is said once')
+
+  await query(databaseUrl, 'DELETE FROM applied_migrations')
+  t.equal(await status('/readyz'), 503)
+  await service.sees(/waiting for the database: .* lacks 0001_.*: run migrate/)
   t.equal(await service.stop(), 0)
 })
 

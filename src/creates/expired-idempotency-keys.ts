@@ -46,7 +46,7 @@ export async function removeExpiredIdempotencyKeys(
   log: Logger,
   signal: AbortSignal
 ): Promise<void> {
-  const removeExpired = expiredIdempotencyKeysRemover(database)
+  const removeExpired = expiredIdempotencyKeysRemover(database, signal)
 
   for (let run = 0; !signal.aborted; run++) {
     // A row that is older than the last removed row may have been committed
@@ -61,10 +61,13 @@ export async function removeExpiredIdempotencyKeys(
 
 /**
  * Returns a function that removes all expired Idempotency-Keys, or those that
- * are younger than the last removed one, and rejects with the errors of
- * `Database.run`.
+ * are younger than the last removed one, until the signal is aborted. It rejects
+ * with the errors of `Database.run`.
  */
-export function expiredIdempotencyKeysRemover(database: Database) {
+export function expiredIdempotencyKeysRemover(
+  database: Database,
+  signal?: AbortSignal
+) {
   const statement = database.prepare(
     'removeExpiredIdempotencyKeys',
     deleteExpiredSql
@@ -79,6 +82,6 @@ export function expiredIdempotencyKeysRemover(database: Database) {
       // Deleting twice does no harm.
       deleted = await database.run(statement, [newest], { isRepeatable: true })
       newest = Math.max(newest, ...deleted.map(({ createdAt }) => createdAt))
-    } while (deleted.length === maxDeleted)
+    } while (deleted.length === maxDeleted && signal?.aborted !== true)
   }
 }

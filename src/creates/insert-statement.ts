@@ -62,7 +62,7 @@ export type Outcome =
  *       FROM input
  *     ),
  *     new_row AS MATERIALIZED (
- *       SELECT *, json_strip_nulls(json_build_object('id', id, …)) AS response
+ *       SELECT *, '{"id":' || to_json(id)::text || … || '}' AS response
  *       FROM (
  *         SELECT
  *           *,
@@ -85,8 +85,9 @@ export type Outcome =
  *     invalid | NULL
  *
  * The condition of `stored` is not `outcome = 'created'`, because the planner
- * would then expect a single row, and compare each row with each other. A single statement for rows with and without Idempotency-Keys would take half
- * as long again for a row without one.
+ * would then expect a single row, and compare each row with each other. A single
+ * statement for rows with and without Idempotency-Keys would take half as long
+ * again for a row without one.
  */
 export function insertSql<Schema>(
   {

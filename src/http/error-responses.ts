@@ -114,16 +114,12 @@ export function toHttpError(error: unknown): HttpError {
   )
 }
 
-/** Methods that a client may repeat (RFC 9110, section 9.2.2). */
-const idempotentMethods = ['GET', 'HEAD', 'PUT', 'DELETE', 'OPTIONS']
-
 /**
  * The headers that say whether to repeat a request that may have had an effect:
  * some generated SDKs would repeat after each 5xx.
  */
 function repetitionHeaders({ method, headers }: FastifyRequest) {
-  const isRepeatable =
-    idempotentMethods.includes(method) || 'idempotency-key' in headers
+  const isRepeatable = method !== 'POST' || 'idempotency-key' in headers
   return isRepeatable
     ? { ...retryLater, 'x-should-retry': 'true' }
     : { 'x-should-retry': 'false' }

@@ -37,16 +37,17 @@ const connectionLimits = {
   createMessage: 1,
   'createMessage-idempotent': 1,
   getPet: 2,
-  listPets: 3,
+  listPets: 4,
   'listPets-by-status': 1,
   createPet: 1,
   'createPet-idempotent': 1,
   listOrders: 1,
   removeExpiredIdempotencyKeys: 1,
   appliedMigrations: 1,
-  // It runs in place of appliedMigrations.
+  // In place of appliedMigrations, which has failed.
   unreleasedTables: 0,
-  endAbandonedWrites: 1
+  // In place of a write that was given up.
+  endAbandonedWrites: 0
 }
 
 type StatementName = keyof typeof connectionLimits
@@ -79,11 +80,11 @@ const logIntervalMs = 60_000
 export class Database {
   /** Milliseconds until a statement is cancelled. */
   readonly timeoutMs: number
+  readonly log: Logger
   readonly #pool: Pool
-  readonly #log: Logger
   readonly #metrics: Metrics
   readonly #prepared = new Set<StatementName>()
-  readonly #endAbandonedWrites: () => Promise<unknown>
+  readonly #endAbandonedWrites: Statement
   readonly #loggedAt = new Map<string, number>()
   /** Until then, who waits for the database logs why there is none. */
   #hasResponded = false
@@ -102,7 +103,7 @@ export class Database {
   ) {
     const limits = Object.values(connectionLimits)
     this.timeoutMs = timeoutMs
-    this.#log = log
+    this.log = log
     this.#metrics = metrics
     const server = parseUrl(url)
     // Completed by the variables of libpq.
@@ -118,13 +119,9 @@ export class Database {
       'Connections in use',
       () => this.#pool.totalCount - this.#pool.idleCount
     )
-
-    const endAbandoned = this.prepare(
+    this.#endAbandonedWrites = this.prepare(
       'endAbandonedWrites',
       endAbandonedWritesSql
-    )
-    this.#endAbandonedWrites = this.share<void, unknown>(endAbandoned, () =>
-      this.run(endAbandoned, [timeoutMs], { isRepeatable: true })
     )
   }
 
@@ -235,11 +232,13 @@ export class Database {
     const now = performance.now()
     if (now - (this.#loggedAt.get(sqlState) ?? -Infinity) > logIntervalMs) {
       this.#loggedAt.set(sqlState, now)
-      this.#log.error({ err: failure.cause, statement }, failure.message)
+      this.log.error({ err: failure.cause, statement }, failure.message)
     }
     // The server process may wait on.
     if (sqlState === 'none' && failure instanceof OutcomeUnknown)
-      this.#endAbandonedWrites().catch(() => {})
+      this.run(this.#endAbandonedWrites, [this.timeoutMs], {
+        isRepeatable: true
+      }).catch(() => {})
   }
 }
 

@@ -28,7 +28,7 @@ const sqlStates = {
     '55P03' // lock_not_available, by lock_timeout
   ],
 
-  /** The statement had no effect, and can be sent again when this is mended. */
+  /** The statement had no effect, and can be sent again when this is corrected. */
   unavailable: [
     '0A000', // feature_not_supported: the plan is older than a table
     '25006', // read_only_sql_transaction, after a failover

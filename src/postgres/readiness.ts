@@ -1,3 +1,4 @@
+import { messageOf } from '../errors.ts'
 import type { Database } from './database.ts'
 import { explain, UnusableDatabase } from './explain.ts'
 import { postgresErrorIn } from './failures.ts'
@@ -9,7 +10,7 @@ export const appliedSql = 'SELECT name FROM applied_migrations'
 /**
  * Returns a function that rejects unless the database responds and has every
  * migration of this version. It may have those of a later version, as after a
- * roll back. The message names the remedy.
+ * roll back. The message names the remedy. The log has each change.
  *
  * Waiting callers share a statement: /readyz needs no API key.
  *
@@ -33,10 +34,28 @@ export function readinessCheck(database: Database): () => Promise<void> {
     }
   }
 
-  return database.share<void, void>(applied, async () => {
+  async function check(): Promise<void> {
     const names = await appliedNames().catch(explain)
     const missing = needed.filter((name) => !names.includes(name))
     if (missing.length > 0)
       throw new Error(`the database lacks ${missing.join(', ')}: run migrate`)
+  }
+
+  let logged = ''
+  function logChange(line: string, level: 'info' | 'error'): void {
+    if (line !== logged) database.log[level](line)
+    logged = line
+  }
+
+  return database.share<void, void>(applied, async () => {
+    try {
+      await check()
+      logChange('the database is ready', 'info')
+    } catch (error) {
+      // It ends the start of the service, with a line.
+      if (!(error instanceof UnusableDatabase))
+        logChange(`waiting for the database: ${messageOf(error)}`, 'error')
+      throw error
+    }
   })
 }

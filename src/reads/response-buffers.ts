@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import type { Logger } from 'pino'
 
 /**
  * Bytes up to which a body is not counted, because it usually fits into the
@@ -15,12 +16,14 @@ const uncountedSize = 2 ** 16
 export class ResponseBuffers {
   /** Bytes. */
   readonly limit: number
+  readonly #log: Logger
   /** The responses that send each body. The last sent body is last. */
   readonly #readers = new Map<Buffer, Set<ServerResponse>>()
   #size = 0
 
-  constructor(limit: number) {
+  constructor(limit: number, log: Logger) {
     this.limit = limit
+    this.#log = log
   }
 
   /**
@@ -55,6 +58,8 @@ export class ResponseBuffers {
       if (this.#size + body.length <= this.limit) break
       this.#remove(other)
       for (const { req } of readers) req.socket.destroy()
+      const connections = readers.size
+      this.#log.warn({ connections }, 'closed, because they read too slowly')
     }
     this.#size += body.length
 
