@@ -1,4 +1,4 @@
-// Generated from openapi.yaml by `npm run generate`. Do not edit.
+// Written by `npm run generate`. Do not edit.
 
 import type { Handler } from '../src/openapi/handler.ts'
 import { notImplemented } from '../src/openapi/not-implemented.ts'

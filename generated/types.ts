@@ -1,4 +1,4 @@
-// Generated from openapi.yaml by `npm run generate`. Do not edit.
+// Written by `npm run generate`. Do not edit.
 
 export interface paths {
     "/categories": {

@@ -8,7 +8,7 @@ import { listen } from './http/server.ts'
 import { createLogger } from './log.ts'
 import { Metrics } from './metrics.ts'
 import { readApiDocument } from './openapi/document.ts'
-import { UnusableDatabase } from './postgres/explain.ts'
+import { UnusableDatabase } from './postgres/remedies.ts'
 import { Database } from './postgres/database.ts'
 import { readinessCheck } from './postgres/readiness.ts'
 

@@ -1,6 +1,6 @@
 import pg, { type ClientBase } from 'pg'
 import { loadConfig } from '../config.ts'
-import { explain } from '../postgres/explain.ts'
+import { throwWithRemedy } from '../postgres/remedies.ts'
 import { appliedSql } from '../postgres/readiness.ts'
 
 /**
@@ -31,8 +31,8 @@ export async function withConnection(
   connection.on('error', () => {})
 
   try {
-    await connection.connect().catch(explain)
-    await connection.query(appliedSql).catch(explain)
+    await connection.connect().catch(throwWithRemedy)
+    await connection.query(appliedSql).catch(throwWithRemedy)
     const result = await command(connection)
     if (typeof result === 'string') console.log(result)
     else console.table(result)

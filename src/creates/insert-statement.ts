@@ -44,50 +44,20 @@ export type Outcome =
  * committed after this statement began, `earlier` cannot see its
  * Idempotency-Key, but ON CONFLICT does. In both cases the row is `in_use`.
  *
- * For example, createPet without Idempotency-Keys, for two bodies of which the
- * second refers to a category that does not exist:
+ * For example, createPet gets two bodies, of which the second refers to a category
+ * that does not exist. generated/statements.sql has the whole statement.
  *
  *     $1: [["Bella", 1, "available"], ["Milo", 404, "sold"]]
- *
- *     WITH input AS MATERIALIZED (
- *       SELECT
- *         (value ->> 0)::text AS name,
- *         (value ->> 1)::bigint AS category_id,
- *         (value ->> 2)::text AS status,
- *         ordinal
- *       FROM jsonb_array_elements($1) WITH ORDINALITY AS element (value, ordinal)
- *     ),
- *     checked AS MATERIALIZED (
- *       SELECT *, coalesce(check_category(category_id), 'created') AS outcome
- *       FROM input
- *     ),
- *     new_row AS MATERIALIZED (
- *       SELECT *, '{"id":' || to_json(id)::text || … || '}' AS response
- *       FROM (
- *         SELECT
- *           *,
- *           CASE WHEN outcome = 'created' THEN nextval('pets_id_seq') END AS id
- *         FROM checked
- *         ORDER BY ordinal
- *       ) AS numbered
- *     ),
- *     stored AS (
- *       INSERT INTO pets (id, name, category_id, status)
- *       SELECT id, name, category_id, status
- *       FROM new_row
- *       WHERE id IS NOT NULL
- *       RETURNING id
- *     )
- *     SELECT … FROM new_row LEFT JOIN stored … ORDER BY ordinal
  *
  *     outcome | response
  *     created | {"id":7,"name":"Bella","categoryId":1,"status":"available"}
  *     invalid | NULL
  *
- * The condition of `stored` is not `outcome = 'created'`, because the planner
- * would then expect a single row, and compare each row with each other. A single
- * statement for rows with and without Idempotency-Keys would take half as long
- * again for a row without one.
+ * A row that is not created has no id, and so no response. The condition of
+ * `stored` is this, and not `outcome = 'created'`, because the planner would then
+ * expect a single row, and compare each row with each other. A single statement
+ * for rows with and without Idempotency-Keys would take half as long again for a
+ * row without one.
  */
 export function insertSql<Schema>(
   {
@@ -110,7 +80,7 @@ export function insertSql<Schema>(
     ([column, type], index) => `(value ->> ${index})::${type} AS ${column}`
   )
   const own = Object.entries(ownColumns).map(
-    ([column, value]) => `, ${value} AS ${column}`
+    ([column, value]) => `${value} AS ${column},`
   )
   const names = ['id', ...Object.keys({ ...bodyColumns, ...ownColumns })]
   const columns = names.join(', ')
@@ -138,8 +108,8 @@ export function insertSql<Schema>(
       FROM (
         SELECT
           *,
+          ${own.join(' ')}
           CASE WHEN outcome = 'created' THEN ${newId} END AS id
-          ${own.join('')}
         FROM checked
         ORDER BY ordinal
       ) AS numbered
@@ -162,7 +132,7 @@ export function insertSql<Schema>(
         WHEN stored.id IS NULL THEN raise_not_stored('${table}')
         ELSE 'created'
       END AS outcome,
-      coalesce(${withKeys('earlier_response,')} response) AS response
+      coalesce(${withKeys('earlier_response, ')}response) AS response
     FROM new_row
     ${withKeys('LEFT JOIN recorded ON recorded.key_hash = new_row.key_hash')}
     LEFT JOIN stored ON stored.id = new_row.id
@@ -171,8 +141,7 @@ export function insertSql<Schema>(
 }
 
 /** The creates with the Idempotency-Keys that have been stored. */
-const earlierSql = sql`
-      LEFT JOIN LATERAL (
+const earlierSql = sql`LEFT JOIN LATERAL (
         SELECT body_hash AS earlier_body_hash, response AS earlier_response
         FROM idempotency_keys
         WHERE idempotency_keys.key_hash = input.key_hash
@@ -184,8 +153,7 @@ const earlierSql = sql`
  * commit of a replay wait for a synchronous standby: an Idempotency-Key can be
  * visible before the standby has it.
  */
-const outcomeByKeySql = sql`
-          CASE
+const outcomeByKeySql = sql`CASE
             WHEN earlier_body_hash = body_hash
               AND pg_logical_emit_message(true, 'replay', '') IS NOT NULL
               THEN 'replayed'
@@ -198,8 +166,7 @@ const outcomeByKeySql = sql`
               THEN 'in_use'
           END,`
 
-const recordedSql = sql`
-    recorded AS (
+const recordedSql = sql`recorded AS (
       INSERT INTO idempotency_keys (key_hash, body_hash, response)
       SELECT key_hash, body_hash, response
       FROM new_row

@@ -83,7 +83,8 @@ export class Database {
   readonly log: Logger
   readonly #pool: Pool
   readonly #metrics: Metrics
-  readonly #prepared = new Set<StatementName>()
+  /** Those that have been prepared, by name. */
+  readonly statements = new Map<StatementName, Statement>()
   readonly #endAbandonedWrites: Statement
   readonly #loggedAt = new Map<string, number>()
   /** Until then, who waits for the database logs why there is none. */
@@ -132,13 +133,14 @@ export class Database {
    *   it, but only at the first request that runs it
    */
   prepare(name: StatementName, text: string): Statement {
-    if (this.#prepared.has(name))
+    if (this.statements.has(name))
       throw new Error(`two statements are called ${name}`)
-    this.#prepared.add(name)
+    const statement = { name, text }
+    this.statements.set(name, statement)
     for (const outcome of ['ok', 'failed'])
       this.#metrics.statementDuration.zero({ statement: name, outcome })
 
-    return { name, text }
+    return statement
   }
 
   /**
@@ -193,16 +195,16 @@ export class Database {
     })
   }
 
-  /** Lets equal calls that wait at the same time share one run and its result. */
+  /**
+   * Lets equal calls that wait at the same time share one run and its result.
+   * Items are equal if `String` makes the same text of both.
+   */
   share<Item, Result>(
     statement: Statement,
     run: (item: Item) => Promise<Result>
   ): (item: Item) => Promise<Result> {
-    return this.batch(
-      statement,
-      async (items: Item[]) => Promise.all(items.map(run)),
-      { maxSize: 1, joinsEqual: true }
-    )
+    const runAll = (items: Item[]) => Promise.all(items.map(run))
+    return this.batch(statement, runAll, { maxSize: 1, joinsEqual: true })
   }
 
   /** Waits for the statements in flight and closes every connection. */

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import pg, { type ClientBase } from 'pg'
 import type { Logger } from 'pino'
 import { messageOf } from '../errors.ts'
-import { explain, UnusableDatabase } from './explain.ts'
+import { throwWithRemedy, UnusableDatabase } from './remedies.ts'
 import { postgresErrorIn } from './failures.ts'
 import { sql } from './sql.ts'
 
@@ -98,7 +98,7 @@ async function applyInTransaction(url: string): Promise<string[]> {
   connection.on('error', () => {})
 
   try {
-    await connection.connect().catch(explain)
+    await connection.connect().catch(throwWithRemedy)
     await connection.query(beginSql)
     const tables = await connection.query(unreleasedSql)
     if (tables.rowCount !== 0) throw new UnusableDatabase(unreleased)

@@ -1,6 +1,6 @@
 import { messageOf } from '../errors.ts'
 import type { Database } from './database.ts'
-import { explain, UnusableDatabase } from './explain.ts'
+import { throwWithRemedy, UnusableDatabase } from './remedies.ts'
 import { postgresErrorIn } from './failures.ts'
 import { migrationNames, unreleased, unreleasedSql } from './migrate.ts'
 
@@ -35,7 +35,7 @@ export function readinessCheck(database: Database): () => Promise<void> {
   }
 
   async function check(): Promise<void> {
-    const names = await appliedNames().catch(explain)
+    const names = await appliedNames().catch(throwWithRemedy)
     const missing = needed.filter((name) => !names.includes(name))
     if (missing.length > 0)
       throw new Error(`the database lacks ${missing.join(', ')}: run migrate`)

@@ -21,10 +21,10 @@ const connectionRemedy = 'start the database, or correct DATABASE_URL'
 const certificateCode = /CERT|_SIGNATURE$/
 
 /**
- * Rejects with the reason why a database cannot be used, and its remedy, in one
+ * Throws the reason why a database cannot be used, and its remedy, in one
  * line.
  */
-export function explain(error: unknown): never {
+export function throwWithRemedy(error: unknown): never {
   if (error instanceof UnusableDatabase) throw error
   const cause = rootOf(error)
   const code = String(cause.code)

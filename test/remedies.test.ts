@@ -1,6 +1,6 @@
 import pg from 'pg'
 import t from 'tap'
-import { explain, UnusableDatabase } from '../src/postgres/explain.ts'
+import { throwWithRemedy, UnusableDatabase } from '../src/postgres/remedies.ts'
 import { UnsuitableServer } from '../src/postgres/pool.ts'
 
 /** An error of PostgreSQL. */
@@ -25,7 +25,7 @@ t.test('an error of the database tells its remedy', (t) => {
   t.plan(2 * cases.length)
   for (const [cause, says] of cases) {
     try {
-      explain(new Error('outer', { cause }))
+      throwWithRemedy(new Error('outer', { cause }))
     } catch (error) {
       t.match(error, { message: says })
       // The start ends, because waiting does not help.
