@@ -136,8 +136,8 @@ RESET search_path;
 -- It runs with the rights of the owner.
 REVOKE ALL ON FUNCTION check_category(bigint) FROM PUBLIC;
 
--- Creates call it in place of the response of a row that a trigger has dropped.
--- It is volatile: PostgreSQL would call another when it plans the statement.
+-- Creates call it if a trigger has dropped their row. VOLATILE, because PostgreSQL
+-- may call other functions when it plans the statement.
 CREATE FUNCTION raise_not_stored(relation text) RETURNS text
 LANGUAGE plpgsql VOLATILE AS $$
 BEGIN

@@ -93,9 +93,9 @@ export function batch<Item, Result>(
   function take(): Waiting<Item, Result>[] {
     const now = performance.now()
     const taken: Waiting<Item, Result>[] = []
-    for (const [name, one] of waiting) {
+    for (const [identity, one] of waiting) {
       if (taken.length === maxSize) break
-      waiting.delete(name)
+      waiting.delete(identity)
       if (one.deadline < now) rejectAll([one], new Overloaded())
       else taken.push(one)
     }
@@ -106,8 +106,8 @@ export function batch<Item, Result>(
   return (item) =>
     new Promise((resolve, reject) => {
       const caller = { resolve, reject }
-      const name = joinsEqual ? String(item) : caller
-      const equal = waiting.get(name)
+      const identity = joinsEqual ? String(item) : caller
+      const equal = waiting.get(identity)
       if (equal !== undefined) {
         equal.callers.push(caller)
         return
@@ -117,7 +117,7 @@ export function batch<Item, Result>(
         return
       }
       const deadline = performance.now() + maxWaitMs
-      waiting.set(name, { item, deadline, callers: [caller] })
+      waiting.set(identity, { item, deadline, callers: [caller] })
       if (runs < maxRuns) void runAll()
     })
 }

@@ -1,5 +1,6 @@
 // Whatever fails, a create is stored once, and lists have it. FAULTS=300
-// CREATES=140 makes it a soak test.
+// CREATES=140 makes it a soak test. It has no seed: what a fault meets depends on
+// the processors, so a seed would repeat nothing.
 import { randomInt } from 'node:crypto'
 import t from 'tap'
 import { type Endpoint, startClients } from './support/clients.ts'

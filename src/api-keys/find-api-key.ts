@@ -1,5 +1,5 @@
 import type { Database } from '../postgres/database.ts'
-import { sha256Bytea, sql } from '../postgres/sql.ts'
+import { sha256Bytea, rawSql } from '../postgres/sql.ts'
 import { rowReader } from '../reads/row-reader.ts'
 import { type ApiKey, isWellFormedApiKey } from './api-key.ts'
 
@@ -13,7 +13,7 @@ const trustMs = 900
  * PostgreSQL has only the SHA-256 of an API key, whose 160 random bits need
  * neither salt nor stretching.
  */
-const lookUpSql = sql`
+const lookUpSql = rawSql`
   SELECT '\x' || encode(hash, 'hex') AS wanted, id, name, scopes
   FROM api_keys
   WHERE hash = ANY ($1)
@@ -36,7 +36,7 @@ export function apiKeyFinder(
 ): (token: string) => Promise<ApiKey | undefined> {
   const lookUp = rowReader<string, ApiKey & { wanted: string }>(
     database,
-    database.prepare('lookUpApiKey', lookUpSql)
+    database.statement('lookUpApiKey', lookUpSql)
   )
   const trusted = new Map<string, { apiKey: ApiKey; until: number }>()
 

@@ -1,6 +1,6 @@
 import type { ClientBase } from 'pg'
 import { consequenceOf } from '../postgres/failures.ts'
-import { sha256Bytea, sql } from '../postgres/sql.ts'
+import { sha256Bytea, rawSql } from '../postgres/sql.ts'
 import { makeApiKey, shownPartOf } from './api-key.ts'
 
 /**
@@ -10,18 +10,18 @@ import { makeApiKey, shownPartOf } from './api-key.ts'
  */
 const namePattern = /^(?:[^\p{C}\p{Zl}\p{Zp}]|[\u200C\u200D]){1,100}$/u
 
-const createSql = sql`
+const createSql = rawSql`
   INSERT INTO api_keys (name, shown_part, hash, expires_at, scopes)
   VALUES ($1, $2, $3, now() + $4::interval, $5)
 `
 
-const revokeSql = sql`
+const revokeSql = rawSql`
   UPDATE api_keys
   SET revoked_at = now()
   WHERE id::text = $1 AND revoked_at IS NULL
 `
 
-const listSql = sql`
+const listSql = rawSql`
   SELECT
     id,
     name,

@@ -34,7 +34,7 @@ export interface CreateRequest<Body> {
 }
 
 /** What a statement returns for a row. */
-interface Stored<Schema> {
+interface Result<Schema> {
   outcome: Outcome
   response: RawJson<Schema>
 }
@@ -45,7 +45,7 @@ interface Stored<Schema> {
  *
  * Creates that wait at the same time share a statement, and the next group
  * gathers while a group commits, so an idle service adds no delay. A create
- * alone costs Node.js 25 µs and PostgreSQL 50 µs of CPU time, in a group 2 and 5.
+ * alone costs PostgreSQL ten times the CPU time of one in a group.
  *
  * @returns a handler that rejects with HttpError, with the errors of
  *   `Database.run`, and with Overloaded if too many requests wait
@@ -62,7 +62,7 @@ export function creationHandler<Body extends object, Schema>(
     bodyColumns: Object.fromEntries(columns)
   }
   const group = (statement: Statement) =>
-    database.batch<unknown[], Stored<Schema>>(
+    database.batch<unknown[], Result<Schema>>(
       statement,
       (rows) =>
         database.run(statement, [JSON.stringify(rows)], {
@@ -71,13 +71,13 @@ export function creationHandler<Body extends object, Schema>(
       { maxSize: maxGroupSize }
     )
   const insert = group(
-    database.prepare(
+    database.statement(
       operationId,
       insertSql(insertDefinition, { hasIdempotencyKeys: false })
     )
   )
   const insertOnce = group(
-    database.prepare(
+    database.statement(
       `${operationId}-idempotent`,
       insertSql(insertDefinition, { hasIdempotencyKeys: true })
     )

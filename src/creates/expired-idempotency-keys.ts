@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Database } from '../postgres/database.ts'
-import { sql } from '../postgres/sql.ts'
+import { rawSql } from '../postgres/sql.ts'
 
 /** Milliseconds between two runs. */
 const intervalMs = 60_000
@@ -21,7 +21,7 @@ const maxDeleted = 500
  * vacuum, so to begin with the oldest row would take longer each time: 100 ms
  * after a million removals, in place of 1 ms.
  */
-const deleteExpiredSql = sql`
+const deleteExpiredSql = rawSql`
   DELETE FROM idempotency_keys
   WHERE key_hash IN (
     SELECT key_hash
@@ -68,7 +68,7 @@ export function expiredIdempotencyKeysRemover(
   database: Database,
   signal?: AbortSignal
 ) {
-  const statement = database.prepare(
+  const statement = database.statement(
     'removeExpiredIdempotencyKeys',
     deleteExpiredSql
   )

@@ -1,5 +1,5 @@
 import type { RowJson } from '../postgres/row-json.ts'
-import { sql } from '../postgres/sql.ts'
+import { rawSql } from '../postgres/sql.ts'
 
 /** What a statement stores in a table. */
 export interface InsertDefinition<Schema> {
@@ -85,7 +85,7 @@ export function insertSql<Schema>(
   const names = ['id', ...Object.keys({ ...bodyColumns, ...ownColumns })]
   const columns = names.join(', ')
 
-  return sql`
+  return rawSql`
     WITH input AS MATERIALIZED (
       SELECT ${input.join(', ')}, ordinal
       FROM jsonb_array_elements($1) WITH ORDINALITY AS element (value, ordinal)
@@ -141,7 +141,7 @@ export function insertSql<Schema>(
 }
 
 /** The creates with the Idempotency-Keys that have been stored. */
-const earlierSql = sql`LEFT JOIN LATERAL (
+const earlierSql = rawSql`LEFT JOIN LATERAL (
         SELECT body_hash AS earlier_body_hash, response AS earlier_response
         FROM idempotency_keys
         WHERE idempotency_keys.key_hash = input.key_hash
@@ -153,7 +153,7 @@ const earlierSql = sql`LEFT JOIN LATERAL (
  * commit of a replay wait for a synchronous standby: an Idempotency-Key can be
  * visible before the standby has it.
  */
-const outcomeByKeySql = sql`CASE
+const outcomeByKeySql = rawSql`CASE
             WHEN earlier_body_hash = body_hash
               AND pg_logical_emit_message(true, 'replay', '') IS NOT NULL
               THEN 'replayed'
@@ -166,7 +166,7 @@ const outcomeByKeySql = sql`CASE
               THEN 'in_use'
           END,`
 
-const recordedSql = sql`recorded AS (
+const recordedSql = rawSql`recorded AS (
       INSERT INTO idempotency_keys (key_hash, body_hash, response)
       SELECT key_hash, body_hash, response
       FROM new_row

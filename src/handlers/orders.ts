@@ -2,7 +2,7 @@ import type { OperationHandlers } from '../../generated/operations.ts'
 import type { components } from '../../generated/types.ts'
 import type { Database } from '../postgres/database.ts'
 import { rowJson, utcTime } from '../postgres/row-json.ts'
-import { sql } from '../postgres/sql.ts'
+import { rawSql } from '../postgres/sql.ts'
 import { pageReader } from '../reads/page-reader.ts'
 
 type Order = components['schemas']['Order']
@@ -15,7 +15,7 @@ const orderJson = rowJson<Order>({
   complete: 'complete'
 })
 
-const listOrdersSql = sql`
+const listOrdersSql = rawSql`
   SELECT id, ${orderJson} AS json
   FROM orders
   WHERE id > $1
@@ -27,7 +27,7 @@ const listOrdersSql = sql`
 export function orderHandlers(database: Database) {
   const readPage = pageReader<Order>(
     database,
-    database.prepare('listOrders', listOrdersSql)
+    database.statement('listOrders', listOrdersSql)
   )
 
   return {

@@ -4,7 +4,7 @@ import { creationHandler } from '../creates/creation-handler.ts'
 import { HttpError, notFound } from '../errors.ts'
 import type { Database } from '../postgres/database.ts'
 import { type RawJson, rowJson } from '../postgres/row-json.ts'
-import { sql } from '../postgres/sql.ts'
+import { rawSql } from '../postgres/sql.ts'
 import { pageReader } from '../reads/page-reader.ts'
 import { rowReader } from '../reads/row-reader.ts'
 
@@ -18,13 +18,13 @@ const petJson = rowJson<Pet>({
   status: 'status'
 })
 
-const getPetSql = sql`
+const getPetSql = rawSql`
   SELECT id AS wanted, ${petJson} AS json
   FROM pets
   WHERE id = ANY ($1)
 `
 
-const listPetsSql = sql`
+const listPetsSql = rawSql`
   SELECT id, ${petJson} AS json
   FROM pets
   WHERE id > $1
@@ -34,7 +34,7 @@ const listPetsSql = sql`
 
 // With `WHERE status = $3`, PostgreSQL could search the primary key, past all
 // pets of other statuses. These conditions fit the index (status, id).
-const listPetsByStatusSql = sql`
+const listPetsByStatusSql = rawSql`
   SELECT id, ${petJson} AS json
   FROM pets
   WHERE (status, id) > ($3, $1)
@@ -54,15 +54,15 @@ const unknownCategory = ({ categoryId }: Schemas['NewPet']) =>
 export function petHandlers(database: Database) {
   const readPage = pageReader<Pet>(
     database,
-    database.prepare('listPets', listPetsSql)
+    database.statement('listPets', listPetsSql)
   )
   const readPageOfStatus = pageReader<Pet>(
     database,
-    database.prepare('listPets-by-status', listPetsByStatusSql)
+    database.statement('listPets-by-status', listPetsByStatusSql)
   )
   const readPet = rowReader<number, { wanted: number; json: RawJson<Pet> }>(
     database,
-    database.prepare('getPet', getPetSql)
+    database.statement('getPet', getPetSql)
   )
 
   return {

@@ -53,7 +53,7 @@ export function logRequests(app: FastifyInstance): void {
     reply.raw.once('close', () => {
       // A closed connection is the only sign on Node.js 20: it finishes a
       // response that it has cut off.
-      if (request.raw.socket.destroyed) request.errorCode = 'aborted'
+      if (request.raw.socket.destroyed) request.errorCode ??= 'aborted'
       const requests = requestsToLog(request, reply)
       if (requests > 0) logRequest(request, reply, ip, requests)
     })

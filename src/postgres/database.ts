@@ -19,12 +19,12 @@ import {
   postgresErrorIn,
   Unavailable
 } from './failures.ts'
-import { sql } from './sql.ts'
+import { rawSql } from './sql.ts'
 
 /**
- * The statements of the service, each with the number of connections that it
- * may use at the same time. So a locked table, or a server process that hangs,
- * delays only the statements that need it.
+ * The statements of the service, each with the number of connections that
+ * `batch` and `share` let it use at the same time. So a locked table, or a
+ * server process that hangs, delays only the statements that need it.
  *
  * A statement that only looks up has several connections. A create has one,
  * because all creates that wait share the next statement.
@@ -63,7 +63,7 @@ export interface Statement {
  * a synchronous standby. Nothing else ends them: statement_timeout is over when
  * a commit begins, and PostgreSQL does not notice that the client has left.
  */
-const endAbandonedWritesSql = sql`
+const endAbandonedWritesSql = rawSql`
   SELECT pg_terminate_backend(pid)
   FROM pg_stat_activity
   WHERE application_name = current_setting('application_name')
@@ -83,7 +83,7 @@ export class Database {
   readonly log: Logger
   readonly #pool: Pool
   readonly #metrics: Metrics
-  /** Those that have been prepared, by name. */
+  /** Those that have been named, by name. */
   readonly statements = new Map<StatementName, Statement>()
   readonly #endAbandonedWrites: Statement
   readonly #loggedAt = new Map<string, number>()
@@ -120,7 +120,7 @@ export class Database {
       'Connections in use',
       () => this.#pool.totalCount - this.#pool.idleCount
     )
-    this.#endAbandonedWrites = this.prepare(
+    this.#endAbandonedWrites = this.statement(
       'endAbandonedWrites',
       endAbandonedWritesSql
     )
@@ -132,7 +132,7 @@ export class Database {
    * @throws Error if another statement has the name: PostgreSQL would reject
    *   it, but only at the first request that runs it
    */
-  prepare(name: StatementName, text: string): Statement {
+  statement(name: StatementName, text: string): Statement {
     if (this.statements.has(name))
       throw new Error(`two statements are called ${name}`)
     const statement = { name, text }
@@ -203,8 +203,8 @@ export class Database {
     statement: Statement,
     run: (item: Item) => Promise<Result>
   ): (item: Item) => Promise<Result> {
-    const runAll = (items: Item[]) => Promise.all(items.map(run))
-    return this.batch(statement, runAll, { maxSize: 1, joinsEqual: true })
+    const runFirst = async ([item]: Item[]) => [await run(item as Item)]
+    return this.batch(statement, runFirst, { maxSize: 1, joinsEqual: true })
   }
 
   /** Waits for the statements in flight and closes every connection. */

@@ -4,7 +4,7 @@ import type { Logger } from 'pino'
 import { messageOf } from '../errors.ts'
 import { throwWithRemedy, UnusableDatabase } from './remedies.ts'
 import { postgresErrorIn } from './failures.ts'
-import { sql } from './sql.ts'
+import { rawSql } from './sql.ts'
 
 const folder = new URL('../../migrations/', import.meta.url)
 
@@ -22,7 +22,7 @@ const connectTimeoutMs = 5000
  * locks of the migration would stop all reads. No row can be lost by this,
  * because the rows of a new table follow it in the WAL, and their commits wait.
  */
-const beginSql = sql`
+const beginSql = rawSql`
   BEGIN ISOLATION LEVEL READ COMMITTED;
   SELECT pg_advisory_xact_lock(7241865325823964);
   SET LOCAL lock_timeout = 2000;
@@ -36,13 +36,13 @@ export const unreleased =
   'export what you need, and start anew with an empty database'
 
 /** A row if that is so. */
-export const unreleasedSql = sql`
+export const unreleasedSql = rawSql`
   SELECT
   WHERE to_regclass('api_keys') IS NOT NULL
     AND to_regclass('applied_migrations') IS NULL
 `
 
-const createListSql = sql`
+const createListSql = rawSql`
   CREATE TABLE IF NOT EXISTS applied_migrations (
     name text PRIMARY KEY,
     applied_at timestamptz NOT NULL DEFAULT now()

@@ -1,5 +1,5 @@
 import pg, { type ClientBase, type ClientConfig } from 'pg'
-import { sql } from './sql.ts'
+import { rawSql } from './sql.ts'
 
 /** Milliseconds that a statement waits for a lock. */
 const lockTimeoutMs = 500
@@ -97,7 +97,7 @@ const optionsOf = (settings: Record<string, string>): string[] =>
     .filter(([name]) => !checkedOnly.includes(name))
     .map(([name, value]) => `-c ${name}=${value.replace(' ', '\\ ')}`)
 
-const otherSettingsSql = sql`
+const otherSettingsSql = rawSql`
   SELECT
     name,
     format('ALTER ROLE %I SET %s = %L', current_user, name, needed) AS remedy

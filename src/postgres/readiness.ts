@@ -18,8 +18,8 @@ export const appliedSql = 'SELECT name FROM applied_migrations'
  */
 export function readinessCheck(database: Database): () => Promise<void> {
   const needed = migrationNames()
-  const applied = database.prepare('appliedMigrations', appliedSql)
-  const unreleasedTables = database.prepare('unreleasedTables', unreleasedSql)
+  const applied = database.statement('appliedMigrations', appliedSql)
+  const unreleasedTables = database.statement('unreleasedTables', unreleasedSql)
   const repeatable = { isRepeatable: true }
 
   async function appliedNames(): Promise<string[]> {

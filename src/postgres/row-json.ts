@@ -1,4 +1,4 @@
-import { sql } from './sql.ts'
+import { rawSql } from './sql.ts'
 
 /** Exists for the compiler only. */
 declare const schema: unique symbol
@@ -38,7 +38,7 @@ export function rowJson<Schema>(columns: {
 
 /** The SQL of a time as the API returns it: in UTC, with milliseconds. */
 export const utcTime = (column: string) =>
-  sql`to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
+  rawSql`to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
 
 /**
  * The columns that store a request body, with their SQL types. The compiler

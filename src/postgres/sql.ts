@@ -4,9 +4,9 @@ import { hash } from 'node:crypto'
  * A template tag for SQL. Fragments become part of the SQL as they are: never
  * insert a value of a request, but pass it as `$1`.
  *
- * @example sql`SELECT ${columns} FROM pets`
+ * @example rawSql`SELECT ${columns} FROM pets`
  */
-export const sql = String.raw
+export const rawSql = String.raw
 
 /**
  * The SHA-256 of a text, as PostgreSQL reads a bytea: pg would take longer for a

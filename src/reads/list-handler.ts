@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { HttpError } from '../errors.ts'
 import type { Database, Statement } from '../postgres/database.ts'
 import type { RawJson, RowJson } from '../postgres/row-json.ts'
-import { sql } from '../postgres/sql.ts'
+import { rawSql } from '../postgres/sql.ts'
 import { CachedBody } from './cached-body.ts'
 import type { ResponseBuffers } from './response-buffers.ts'
 
@@ -18,7 +18,7 @@ import type { ResponseBuffers } from './response-buffers.ts'
  * The version is that of all tables. docs/architecture.md says why equal
  * versions mean equal rows.
  */
-const listSql = (table: string, json: string) => sql`
+const listSql = (table: string, json: string) => rawSql`
   WITH current_version AS MATERIALIZED (
     SELECT concat_ws(
       ' ',
@@ -88,7 +88,7 @@ export function listHandler<Item>(
   buffers: ResponseBuffers,
   { statementName, table, json }: ListDefinition<Item>
 ) {
-  const statement = database.prepare(statementName, listSql(table, json))
+  const statement = database.statement(statementName, listSql(table, json))
   const read = listReader(database, buffers.limit, statement)
 
   return async (

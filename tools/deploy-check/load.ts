@@ -130,10 +130,11 @@ export class Load {
   /** A list has everything that was acknowledged before. */
   async #readAll(): Promise<void> {
     while (!this.#isStopped) {
-      const expected = this.#acknowledged.size
-      const count = (await this.#names())?.length ?? Infinity
-      if (count < expected)
-        this.#faults.push(`a list of ${count} rows after ${expected} creates`)
+      const expected = [...this.#acknowledged]
+      const names = await this.#names()
+      const listed = new Set(names ?? expected)
+      const missing = expected.filter((name) => !listed.has(name))
+      this.#faults.push(...missing.map((name) => `a list lacks ${name}`))
       await sleep(250)
     }
   }
