@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify'
 import type { ApiKey } from '../api-keys/api-key.ts'
-import { HttpError, retryLater, unavailable } from '../errors.ts'
+import { HttpError, retryAfterHeader, unavailable } from '../errors.ts'
 import type { Database, Statement } from '../postgres/database.ts'
 import type { BodyColumns, RawJson } from '../postgres/row-json.ts'
 import { idempotencyHashesOf } from './idempotency-hashes.ts'
@@ -123,5 +123,5 @@ const idempotencyKeyInUse = new HttpError(
   'idempotency_key_in_use',
   'Another request with this Idempotency-Key is in progress: ' +
     'retry with the same Idempotency-Key',
-  retryLater
+  retryAfterHeader
 )

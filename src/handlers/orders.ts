@@ -3,7 +3,7 @@ import type { components } from '../../generated/types.ts'
 import type { Database } from '../postgres/database.ts'
 import { rowJson, utcTime } from '../postgres/row-json.ts'
 import { rawSql } from '../postgres/sql.ts'
-import { pageReader } from '../reads/page-reader.ts'
+import { pageHandler } from '../reads/page-handler.ts'
 
 type Order = components['schemas']['Order']
 
@@ -24,13 +24,10 @@ const listOrdersSql = rawSql`
 `
 
 /** The operations on orders. */
-export function orderHandlers(database: Database) {
-  const readPage = pageReader<Order>(
-    database,
-    database.statement('listOrders', listOrdersSql)
-  )
-
-  return {
-    listOrders: ({ query }, reply) => readPage(query, reply)
-  } satisfies Partial<OperationHandlers>
-}
+export const orderHandlers = (database: Database) =>
+  ({
+    listOrders: pageHandler<Order>(
+      database,
+      database.statement('listOrders', listOrdersSql)
+    )
+  }) satisfies Partial<OperationHandlers>

@@ -5,7 +5,7 @@ import { HttpError, notFound } from '../errors.ts'
 import type { Database } from '../postgres/database.ts'
 import { type RawJson, rowJson } from '../postgres/row-json.ts'
 import { rawSql } from '../postgres/sql.ts'
-import { pageReader } from '../reads/page-reader.ts'
+import { pageHandler } from '../reads/page-handler.ts'
 import { rowReader } from '../reads/row-reader.ts'
 
 type Schemas = components['schemas']
@@ -52,11 +52,11 @@ const unknownCategory = ({ categoryId }: Schemas['NewPet']) =>
 
 /** The operations on pets. */
 export function petHandlers(database: Database) {
-  const readPage = pageReader<Pet>(
+  const listAll = pageHandler<Pet>(
     database,
     database.statement('listPets', listPetsSql)
   )
-  const readPageOfStatus = pageReader<Pet>(
+  const listByStatus = pageHandler<Pet>(
     database,
     database.statement('listPets-by-status', listPetsByStatusSql)
   )
@@ -66,10 +66,10 @@ export function petHandlers(database: Database) {
   )
 
   return {
-    listPets: ({ query }, reply) =>
-      query.status === undefined
-        ? readPage(query, reply)
-        : readPageOfStatus(query, reply),
+    listPets: (request, reply) =>
+      request.query.status === undefined
+        ? listAll(request, reply)
+        : listByStatus(request, reply),
 
     createPet: creationHandler<Schemas['NewPet'], Pet>(database, {
       operationId: 'createPet',

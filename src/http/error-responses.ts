@@ -3,7 +3,7 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import {
   badRequest,
   HttpError,
-  retryLater,
+  retryAfterHeader,
   unavailable,
   unavailableBecause
 } from '../errors.ts'
@@ -121,7 +121,7 @@ export function toHttpError(error: unknown): HttpError {
 function repetitionHeaders({ method, headers }: FastifyRequest) {
   const isRepeatable = method !== 'POST' || 'idempotency-key' in headers
   return isRepeatable
-    ? { ...retryLater, 'x-should-retry': 'true' }
+    ? { ...retryAfterHeader, 'x-should-retry': 'true' }
     : { 'x-should-retry': 'false' }
 }
 

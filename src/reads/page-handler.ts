@@ -17,19 +17,19 @@ interface PageQuery {
 }
 
 /**
- * Returns a function that reads a page and responds with it. Requests that wait
- * for the same page share a statement.
+ * The handler of an operation that reads a page. Requests that wait for the same
+ * page share a statement.
  *
  * @param statement selects `id` and `json` of the rows after the id `$1`, at
  *   most `$2`; the status of the query, if it has one, is `$3`
  */
-export function pageReader<Item>(database: Database, statement: Statement) {
+export function pageHandler<Item>(database: Database, statement: Statement) {
   const readRows = database.share(statement, (values: unknown[]) =>
     database.run<PageRow<Item>>(statement, values, { isRepeatable: true })
   )
 
   return async (
-    query: PageQuery,
+    { query }: { query: PageQuery },
     reply: FastifyReply
   ): Promise<RawJson<Item[]>> => {
     const { after, limit, status } = query
