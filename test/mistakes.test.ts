@@ -86,8 +86,9 @@ async function runAlone(t: Test, neededNode: string) {
   const engines = { node: `>=${neededNode}` }
   const packageJson = { name: 'pets', type: 'module', engines }
   writeFileSync(path.join(cwd, 'package.json'), JSON.stringify(packageJson))
+  writeFileSync(path.join(cwd, 'main.ts'), "import 'pino'")
   cpSync('tools/run.js', path.join(cwd, 'tools/run.js'))
-  return call(t, ['node', 'tools/run.js', 'src/main.ts'], { cwd })
+  return call(t, [process.execPath, 'tools/run.js', 'main.ts'], { cwd })
 }
 
 t.test('what an installation lacks is named', async (t) => {

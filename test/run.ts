@@ -42,12 +42,20 @@ async function runTap(environment: Record<string, string>): Promise<number> {
       `--jobs=${2 * availableParallelism()}`,
       // Not tap's own loader, which compiles src for each file anew.
       '--test-env=TAP_TYPE_STRIP_ONLY=1',
-      '--node-arg=--import=tsx',
+      // Node.js 24 runs TypeScript.
+      ...(parseInt(process.versions.node) < 24
+        ? ['--node-arg=--import=tsx']
+        : []),
       ...process.argv.slice(2)
     ],
     {
       stdio: 'inherit',
-      env: { ...process.env, ...environment, TMPDIR: folder }
+      env: {
+        ...process.env,
+        ...environment,
+        TMPDIR: folder,
+        NODE_COMPILE_CACHE: path.join(folder, 'compiled')
+      }
     }
   )
   // Ctrl-C ends tap, and then this process.
