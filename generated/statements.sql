@@ -400,3 +400,33 @@ FROM new_row
 LEFT JOIN recorded ON recorded.key_hash = new_row.key_hash
 LEFT JOIN stored ON stored.id = new_row.id
 ORDER BY ordinal;
+
+-- lookUpApiKey
+SELECT '\x' || encode(hash, 'hex') AS wanted, id, name, scopes
+FROM api_keys
+WHERE hash = ANY ($1)
+  AND revoked_at IS NULL
+  AND (expires_at IS NULL OR expires_at > now());
+
+-- removeExpiredIdempotencyKeys
+DELETE FROM idempotency_keys
+WHERE key_hash IN (
+  SELECT key_hash
+  FROM idempotency_keys
+  WHERE created_at >= to_timestamp($1)
+    AND created_at < now() - interval '24 hours 10 minutes'
+    AND (
+      SELECT pg_try_advisory_xact_lock('idempotency_keys'::regclass::bigint)
+    )
+  ORDER BY created_at
+  LIMIT 500
+)
+RETURNING extract(epoch FROM created_at)::float8 AS "createdAt";
+
+-- appliedMigrations
+SELECT name FROM applied_migrations;
+
+-- unreleasedTables
+SELECT
+WHERE to_regclass('api_keys') IS NOT NULL
+  AND to_regclass('applied_migrations') IS NULL;

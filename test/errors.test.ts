@@ -1,8 +1,9 @@
 import Fastify from 'fastify'
+import pg from 'pg'
 import t from 'tap'
 import { unavailable } from '../src/errors.ts'
 import { sendError, toHttpError } from '../src/http/error-responses.ts'
-import { OutcomeUnknown } from '../src/postgres/failures.ts'
+import { consequenceOf, OutcomeUnknown } from '../src/postgres/failures.ts'
 
 t.test('an error of a plugin has the Error body, without details', (t) => {
   const ofPlugin = { statusCode: 599, code: 'FST_ERR_X', message: 'secret' }
@@ -36,4 +37,27 @@ t.test('a response says whether to repeat its request', async (t) => {
     const { headers: sent } = await app.inject({ method, url: '/', headers })
     t.same([sent['x-should-retry'], sent['retry-after']], [repeat, after])
   }
+})
+
+/** SQLSTATEs, the files of PostgreSQL that report them, and what follows. */
+const sqlStates = [
+  ['53100', 'md.c', 'unavailable'],
+  ['53100', 'xlog.c', 'unknown'],
+  ['53100', 'slru.c', 'unknown'],
+  ['53200', 'pgstat_shmem.c', 'unknown'],
+  ['23505', 'dsm.c', 'unknown'],
+  ['25006', 'utility.c', 'unavailable'],
+  ['25P04', 'postgres.c', 'unknown'],
+  ['40001', 'predicate.c', 'blocked'],
+  ['23505', 'nbtinsert.c', 'rejected'],
+  ['42601', 'scan.l', 'fault']
+] as const
+
+t.test('an error from after the commit leaves the outcome unknown', (t) => {
+  for (const [code, file, consequence] of sqlStates) {
+    const error = new pg.DatabaseError('no', 2, 'error')
+    Object.assign(error, { code, file })
+    t.equal(consequenceOf(error), consequence, `${code} of ${file}`)
+  }
+  t.end()
 })

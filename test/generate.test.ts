@@ -9,6 +9,7 @@ t.test('a stale generated file is named, and written again', async (t) => {
   })
   for (const name of [
     'generated',
+    'migrations',
     'openapi.yaml',
     'package.json',
     'src',

@@ -64,24 +64,38 @@ async function runTap(environment: Record<string, string>): Promise<number> {
   return code ?? 1
 }
 
+const setServicePassword = (password: string) =>
+  query(server.url, `ALTER ROLE pet_categories_service PASSWORD ${password}`)
+
+/** An installation on the server would no longer be let in. */
+async function rejectInstallation(): Promise<void> {
+  const passwords = await query(
+    server.url,
+    "SELECT FROM pg_authid WHERE rolname = 'pet_categories_service' AND rolpassword IS NOT NULL"
+  )
+  if (passwords.length > 0)
+    throw new Error(
+      'the tests would change the password of pet_categories_service: set TEST_DATABASE_URL to a server without an installation'
+    )
+}
+
 await makeData()
 const server = await openServer()
+await rejectInstallation()
 // The migrated database that tests copy.
 const template = `petcat_test_template_${process.pid}`
 await query(server.url, `CREATE DATABASE ${template} ${empty}`)
 await migrate(urlOf(server.url, template))
 // A server of TEST_DATABASE_URL may ask for passwords: both roles have one.
 const { password } = new URL(server.url)
-await query(
-  server.url,
-  `ALTER ROLE pet_categories_service PASSWORD '${password}'`
-)
+await setServicePassword(`'${password}'`)
 
 process.exitCode = await runTap({
   TEST_DATA: data,
   TEST_SERVER: server.url,
   TEST_TEMPLATE: template
 })
+await setServicePassword('NULL')
 await query(server.url, `DROP DATABASE ${template} WITH (FORCE)`)
 await server.stop()
 rmSync(folder, { recursive: true, force: true, maxRetries: 10 })

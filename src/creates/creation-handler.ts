@@ -66,7 +66,7 @@ export function creationHandler<Body extends object, Schema>(
       statement,
       (rows) =>
         database.run(statement, [JSON.stringify(rows)], {
-          isRepeatable: false
+          callerMayRepeat: false
         }),
       { maxSize: maxGroupSize }
     )

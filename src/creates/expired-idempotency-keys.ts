@@ -80,7 +80,9 @@ export function expiredIdempotencyKeysRemover(
     let deleted: { createdAt: number }[]
     do {
       // Deleting twice does no harm.
-      deleted = await database.run(statement, [newest], { isRepeatable: true })
+      deleted = await database.run(statement, [newest], {
+        callerMayRepeat: true
+      })
       newest = Math.max(newest, ...deleted.map(({ createdAt }) => createdAt))
     } while (deleted.length === maxDeleted && signal?.aborted !== true)
   }

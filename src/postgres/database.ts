@@ -146,8 +146,9 @@ export class Database {
   /**
    * Runs a statement, and commits it.
    *
-   * @param options.isRepeatable whether it can be sent again if its outcome is
-   *   not known, as a read can
+   * @param options.callerMayRepeat whether it may be sent again if its outcome is
+   *   not known, as a read may: the error is then Unavailable, and not
+   *   OutcomeUnknown. The service itself repeats nothing.
    * @returns its rows
    * @throws Unavailable, OutcomeUnknown, or the error that PostgreSQL sent: see
    *   failures.ts
@@ -155,7 +156,7 @@ export class Database {
   async run<Row extends QueryResultRow>(
     { name, text }: Statement,
     values: unknown[],
-    { isRepeatable }: { isRepeatable: boolean }
+    { callerMayRepeat }: { callerMayRepeat: boolean }
   ): Promise<Row[]> {
     const end = this.#metrics.statementDuration.startTimer({ statement: name })
     let connection: PoolClient | undefined
@@ -172,7 +173,7 @@ export class Database {
     } catch (error) {
       connection?.release(!keepsConnection(error))
       end({ outcome: 'failed' })
-      const failure = connection ? failureOf(error, isRepeatable) : error
+      const failure = connection ? failureOf(error, callerMayRepeat) : error
       this.#report(failure, name)
       throw failure
     }
@@ -239,7 +240,7 @@ export class Database {
     // The server process may wait on.
     if (sqlState === 'none' && failure instanceof OutcomeUnknown)
       this.run(this.#endAbandonedWrites, [this.timeoutMs], {
-        isRepeatable: true
+        callerMayRepeat: true
       }).catch(() => {})
   }
 }

@@ -132,16 +132,18 @@ export class OutcomeUnknown extends Error {
 /**
  * Returns the error for the caller of a failed statement: see the table above.
  *
- * @param isRepeatable whether the statement can be sent again if its outcome is
- *   not known, as a read can
+ * @param callerMayRepeat whether the statement may be sent again if its outcome
+ *   is not known, as a read may
  */
-export function failureOf(error: unknown, isRepeatable: boolean): unknown {
+export function failureOf(error: unknown, callerMayRepeat: boolean): unknown {
   switch (consequenceOf(error)) {
     case 'rejected':
     case 'fault':
       return error
     case 'unknown':
-      return isRepeatable ? new Unavailable(error) : new OutcomeUnknown(error)
+      return callerMayRepeat
+        ? new Unavailable(error)
+        : new OutcomeUnknown(error)
     default:
       return new Unavailable(error)
   }

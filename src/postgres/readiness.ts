@@ -20,7 +20,7 @@ export function readinessCheck(database: Database): () => Promise<void> {
   const needed = migrationNames()
   const applied = database.statement('appliedMigrations', appliedSql)
   const unreleasedTables = database.statement('unreleasedTables', unreleasedSql)
-  const repeatable = { isRepeatable: true }
+  const repeatable = { callerMayRepeat: true }
 
   async function appliedNames(): Promise<string[]> {
     try {

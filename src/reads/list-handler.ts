@@ -121,7 +121,7 @@ function listReader(database: Database, maxSize: number, statement: Statement) {
   async function read(): Promise<ReadList> {
     const values = [last.version, maxSize]
     const rows = await database.run<ListRow>(statement, values, {
-      isRepeatable: true
+      callerMayRepeat: true
     })
     const [{ version, size, body: text }] = rows as [ListRow]
     if (size === null) return last

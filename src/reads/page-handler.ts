@@ -25,7 +25,7 @@ interface PageQuery {
  */
 export function pageHandler<Item>(database: Database, statement: Statement) {
   const readRows = database.share(statement, (values: unknown[]) =>
-    database.run<PageRow<Item>>(statement, values, { isRepeatable: true })
+    database.run<PageRow<Item>>(statement, values, { callerMayRepeat: true })
   )
 
   return async (

@@ -20,7 +20,7 @@ export function rowReader<
 ): (wanted: Wanted) => Promise<Row | undefined> {
   return database.batch(statement, async (values: Wanted[]) => {
     const rows = await database.run<Row>(statement, [values], {
-      isRepeatable: true
+      callerMayRepeat: true
     })
     const rowByValue = new Map(rows.map((row) => [row.wanted, row]))
     return values.map((value) => rowByValue.get(value))
