@@ -1,7 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { messageOf } from './errors.ts'
 
-/** Returns the value of a variable, or throws what completes its name. */
+/**
+ * Reads a variable. The message of its Error follows the name, as in `PORT must be
+ * a port from 0 to 65535`.
+ */
 type Read<Value> = (text: string | undefined) => Value
 
 function integer<Otherwise>(

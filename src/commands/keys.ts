@@ -45,7 +45,7 @@ async function create(args: string[]): Promise<void> {
 }
 
 async function list(args: string[]): Promise<void> {
-  // There are none: it rejects those that it gets.
+  // It has no options: parseArgs rejects any argument.
   parseArgs({ args, options: {} })
   await withConnection(listApiKeys)
 }

@@ -8,7 +8,7 @@ import { createLogger } from '../log.ts'
 import { applyMigrations } from '../postgres/migrate.ts'
 
 async function main(): Promise<void> {
-  // There are none: it rejects those that it gets.
+  // It has no options: parseArgs rejects any argument.
   parseArgs({ options: {} })
   const { DATABASE_URL, LOG_LEVEL } = loadConfig(process.env)
   await applyMigrations(DATABASE_URL, createLogger(LOG_LEVEL))

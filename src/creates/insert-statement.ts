@@ -54,8 +54,8 @@ export type Outcome =
  *     invalid | NULL
  *
  * A row that is not created has no id, and so no response. The condition of
- * `stored` is this, and not `outcome = 'created'`, because the planner would then
- * expect a single row, and compare each row with each other. A single statement
+ * `stored` is `id IS NOT NULL`, not `outcome = 'created'`, because the planner would
+ * then expect a single row, and compare each row with each other. A statement
  * for rows with and without Idempotency-Keys would take half as long again for a
  * row without one.
  */

@@ -36,6 +36,7 @@ export function manageConnections(app: FastifyInstance): void {
     done()
   })
 
+  // In place of the method of Node.js, which Fastify calls when it closes.
   server.closeIdleConnections = () => {
     // A client that was told to keep its connection may send one more request.
     server.keepAliveTimeout = lastRequestMs

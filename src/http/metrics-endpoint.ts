@@ -32,7 +32,8 @@ export const metricsEndpoint = fp<Options>(
     }
 
     app.addHook('onRequest', (request, reply, done) => {
-      // The hook onResponse would miss clients that have left.
+      // The hook onResponse would miss clients that have left. The listener of
+      // logRequests, which was added before, has set errorCode for these.
       reply.raw.once('close', () => {
         const operation = operationIdOf(request)
         const status = sentStatusOf(reply)

@@ -27,7 +27,7 @@ const uiConfig = {
 /** Targets by paths; relative, because a proxy may strip a prefix. */
 const redirects: Record<string, string> = {
   '/docs': 'docs/',
-  // With a query, such as ?from=mail: the page finds its files only without.
+  // Only with a query, such as ?from=mail: with it, the page finds no files.
   '/docs/': './',
   '/docs/static/index.html': '../',
   // Swagger UI would write the document at each request, for 10 ms.

@@ -30,8 +30,8 @@ ajv.addFormat('int32', true).addFormat('int64', true)
 
 /**
  * Compiles a schema of the OpenAPI document to a validator of a part of a
- * request. It adds defaults, and makes numbers of parameters that are integers.
- * A body is otherwise left as it was sent.
+ * request. It adds defaults, and converts the text of integer parameters to
+ * numbers. A body is otherwise left as it was sent.
  */
 export const validatorCompiler: FastifySchemaCompiler<Schema> = ({
   schema,

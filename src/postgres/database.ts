@@ -87,7 +87,7 @@ export class Database {
   readonly statements = new Map<StatementName, Statement>()
   readonly #endAbandonedWrites: Statement
   readonly #loggedAt = new Map<string, number>()
-  /** Until then, who waits for the database logs why there is none. */
+  /** Whether a statement has succeeded. Until then, only readinessCheck logs. */
   #hasResponded = false
 
   /**

@@ -52,8 +52,8 @@ const sqlStates = {
   unknown: [
     '08', // connection_exception
     '25', // invalid_transaction_state, such as transaction_timeout
-    '28', // invalid_authorization_specification
-    '3D', // invalid_catalog_name
+    '28', // invalid_authorization_specification, by a pooler
+    '3D', // invalid_catalog_name, by a pooler
     '40003', // statement_completion_unknown
     '53', // insufficient_resources
     '57', // operator_intervention

@@ -13,7 +13,7 @@ interface PageQuery {
   /** The id of the last item of the page before. */
   after: number
   limit: number
-  status?: string
+  [filter: string]: string | number
 }
 
 /**
@@ -21,7 +21,7 @@ interface PageQuery {
  * page share a statement.
  *
  * @param statement selects `id` and `json` of the rows after the id `$1`, at
- *   most `$2`; the status of the query, if it has one, is `$3`
+ *   most `$2`; the filter of the query, if it has one, is `$3`
  */
 export function pageHandler<Item>(database: Database, statement: Statement) {
   const readRows = database.share(statement, (values: unknown[]) =>
@@ -32,12 +32,10 @@ export function pageHandler<Item>(database: Database, statement: Statement) {
     { query }: { query: PageQuery },
     reply: FastifyReply
   ): Promise<RawJson<Item[]>> => {
-    const { after, limit, status } = query
+    const { after, limit, ...filter } = query
     // One more row than the page has tells whether another page follows.
-    const values = [after, limit + 1]
-    const rows = await readRows(
-      status === undefined ? values : [...values, status]
-    )
+    const values = [after, limit + 1, ...Object.values(filter)]
+    const rows = await readRows(values)
     const page = rows.slice(0, limit)
     const last = page.at(-1)
     if (rows.length > page.length && last !== undefined)
