@@ -1,5 +1,5 @@
-// Installs clones of this commit by the commands of docs/operations.md, and lets happen
-// to them what happens in a year, while 16 clients create. Needs a Docker engine:
+// Installs clones of this commit by the commands of docs/operations.md, and breaks them in
+// each way that the runbook knows, while 16 clients create. Needs a Docker engine:
 // npm test -- --timeout=3600 tools/deploy-check/compose.test.ts
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import t, { type Test } from 'tap'
 import { commandsBelow, shellIn } from './commands.ts'
+import { makeApiKey } from '../../src/api-keys/api-key.ts'
 import { Load } from './load.ts'
 
 const folder = mkdtempSync(path.join(tmpdir(), 'petcat-compose-'))
@@ -122,6 +123,25 @@ t.test('the proxy responds with Error bodies', async (t) => {
   t.match(JSON.parse(withoutHost), { code: 'invalid_request', status: 400 })
   const expecting = await sh(`curl -sH 'Expect: much' ${url}/v1/categories`)
   t.match(JSON.parse(expecting), { code: 'unauthorized', status: 401 })
+})
+
+t.test('guesses of API keys are limited, and clients are served', async (t) => {
+  const ask = async (key: string) =>
+    (
+      await fetch(`${url}/v1/categories`, {
+        headers: { authorization: `Bearer ${key}` }
+      })
+    ).status
+  const guesses: number[] = []
+  while (guesses.length < 700)
+    guesses.push(
+      ...(await Promise.all(
+        Array.from({ length: 50 }, () => ask(makeApiKey()))
+      ))
+    )
+  t.same([...new Set(guesses)].sort(), [401, 429])
+  t.ok(guesses.slice(0, 500).every((status) => status === 401))
+  t.equal(await ask(apiKey), 200)
 })
 
 t.test('a roll and a roll back fail no request', async (t) => {
