@@ -119,7 +119,7 @@ t.test('by .env, npm start runs nothing but the service', async (t) => {
   const service = launch(t, {}, cwd)
   await started(service)
   const { pathname } = new URL(databaseUrl)
-  t.match(service.output(), `"using the database ${pathname.slice(1)} at /`)
+  t.match(service.output(), `"using the database ${pathname.slice(1)} at `)
   t.same(readdirSync(cwd), ['.env'])
   t.equal(await service.stop(), 0)
 })
