@@ -185,7 +185,7 @@ t.test('a roll that fails, or is interrupted, changes nothing', async (t) => {
 t.test('a killed replica', async (t) => {
   await underLoad(
     t,
-    () => sh('docker kill $(docker compose ps -q api | head -n 1)'),
+    () => sh('docker kill $(docker compose ps -q api | sed -n 1p)'),
     outage
   )
   await documented('Upgrade')
@@ -200,7 +200,7 @@ t.test('a frozen replica', (t) =>
     t,
     () =>
       sh(
-        'api=$(docker compose ps -q api | head -n 1); docker kill -s STOP $api; sleep 20; docker kill -s CONT $api'
+        'api=$(docker compose ps -q api | sed -n 1p); docker kill -s STOP $api; sleep 20; docker kill -s CONT $api'
       ),
     outage
   )
