@@ -36,7 +36,7 @@ export function apiKeyFinder(
 ): (token: string) => Promise<ApiKey | undefined> {
   const lookUp = rowReader<string, ApiKey & { wanted: string }>(
     database,
-    database.statement('lookUpApiKey', lookUpSql)
+    database.statement('lookUpApiKey', lookUpSql, { connections: 3 })
   )
   const trusted = new Map<string, { apiKey: ApiKey; until: number }>()
 

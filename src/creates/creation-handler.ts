@@ -18,7 +18,7 @@ interface CreateDefinition<Body, Schema> extends Omit<
   InsertDefinition<Schema>,
   'bodyColumns'
 > {
-  operationId: 'createCategory' | 'createMessage' | 'createPet'
+  operationId: string
   bodyColumns: BodyColumns<Body>
   /** The response if the body refers to something that does not exist. */
   invalid?: (body: Body) => HttpError

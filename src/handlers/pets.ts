@@ -54,7 +54,7 @@ const unknownCategory = ({ categoryId }: Schemas['NewPet']) =>
 export function petHandlers(database: Database) {
   const listAll = pageHandler<Pet>(
     database,
-    database.statement('listPets', listPetsSql)
+    database.statement('listPets', listPetsSql, { connections: 4 })
   )
   const listByStatus = pageHandler<Pet>(
     database,
@@ -62,7 +62,7 @@ export function petHandlers(database: Database) {
   )
   const readPet = rowReader<number, { wanted: number; json: RawJson<Pet> }>(
     database,
-    database.statement('getPet', getPetSql)
+    database.statement('getPet', getPetSql, { connections: 2 })
   )
 
   return {

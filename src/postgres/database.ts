@@ -22,40 +22,17 @@ import {
 import { rawSql } from './sql.ts'
 
 /**
- * The statements of the service, each with the number of connections that
- * `batch` and `share` let it use at the same time. So a locked table, or a
- * server process that hangs, delays only the statements that need it.
- *
- * A statement that only looks up has several connections. A create has one,
- * because all creates that wait share the next statement.
+ * Connections of a replica: at least as many as its statements may use together,
+ * so that no statement ever waits for the connections of another one.
  */
-const connectionLimits = {
-  lookUpApiKey: 3,
-  listCategories: 1,
-  createCategory: 1,
-  'createCategory-idempotent': 1,
-  createMessage: 1,
-  'createMessage-idempotent': 1,
-  getPet: 2,
-  listPets: 4,
-  'listPets-by-status': 1,
-  createPet: 1,
-  'createPet-idempotent': 1,
-  listOrders: 1,
-  removeExpiredIdempotencyKeys: 1,
-  appliedMigrations: 1,
-  // In place of appliedMigrations, which has failed.
-  unreleasedTables: 0,
-  // In place of a write that was given up.
-  endAbandonedWrites: 0
-}
-
-type StatementName = keyof typeof connectionLimits
+export const maxConnections = 20
 
 /** A statement, which each connection prepares once, under its name. */
 export interface Statement {
-  name: StatementName
+  name: string
   text: string
+  /** How many connections `batch` and `share` let it use at the same time. */
+  connections: number
 }
 
 /**
@@ -84,7 +61,7 @@ export class Database {
   readonly #pool: Pool
   readonly #metrics: Metrics
   /** Those that have been named, by name. */
-  readonly statements = new Map<StatementName, Statement>()
+  readonly statements = new Map<string, Statement>()
   readonly #endAbandonedWrites: Statement
   readonly #loggedAt = new Map<string, number>()
   /** Whether a statement has succeeded. Until then, only readinessCheck logs. */
@@ -102,7 +79,6 @@ export class Database {
     log: Logger,
     metrics: Metrics
   ) {
-    const limits = Object.values(connectionLimits)
     this.timeoutMs = timeoutMs
     this.log = log
     this.#metrics = metrics
@@ -110,11 +86,7 @@ export class Database {
     // Completed by the variables of libpq.
     const { database, host, port, user } = new pg.Client(server)
     log.info(`using the database ${database} at ${host}:${port} as ${user}`)
-    this.#pool = openPool(
-      server,
-      timeoutMs,
-      limits.reduce((sum, limit) => sum + limit)
-    )
+    this.#pool = openPool(server, timeoutMs, maxConnections)
     metrics.addGauge(
       'database_connections_active',
       'Connections in use',
@@ -122,20 +94,31 @@ export class Database {
     )
     this.#endAbandonedWrites = this.statement(
       'endAbandonedWrites',
-      endAbandonedWritesSql
+      endAbandonedWritesSql,
+      // It uses the connection of the write that was given up.
+      { connections: 0 }
     )
   }
 
   /**
    * Gives a name to a statement.
    *
+   * A locked table, or a server process that hangs, delays only the statements
+   * that need it, because each has its own connections. A statement that only looks
+   * up has several. A create has one, because all creates that wait share the
+   * next statement.
+   *
    * @throws Error if another statement has the name: PostgreSQL would reject
    *   it, but only at the first request that runs it
    */
-  statement(name: StatementName, text: string): Statement {
+  statement(
+    name: string,
+    text: string,
+    { connections }: Pick<Statement, 'connections'> = { connections: 1 }
+  ): Statement {
     if (this.statements.has(name))
       throw new Error(`two statements are called ${name}`)
-    const statement = { name, text }
+    const statement = { name, text, connections }
     this.statements.set(name, statement)
     for (const outcome of ['ok', 'failed'])
       this.#metrics.statementDuration.zero({ statement: name, outcome })
@@ -180,17 +163,17 @@ export class Database {
   }
 
   /**
-   * Batches the calls of a statement, within its limit of connections.
+   * Batches the calls of a statement, within its number of connections.
    *
    * @param run like that of `batch`; uses one connection
    */
   batch<Item, Result>(
-    { name }: Statement,
+    { connections }: Statement,
     run: (items: Item[]) => Promise<Result[]>,
     options: Pick<BatchOptions, 'maxSize' | 'joinsEqual'> = {}
   ): (item: Item) => Promise<Result> {
     return batch(run, {
-      maxRuns: connectionLimits[name],
+      maxRuns: connections,
       maxWaitMs: this.timeoutMs,
       ...options
     })
@@ -223,7 +206,7 @@ export class Database {
   }
 
   /** Counts a failure, and logs it once a minute. */
-  #report(failure: unknown, statement: StatementName): void {
+  #report(failure: unknown, statement: string): void {
     const isOutage =
       failure instanceof Unavailable || failure instanceof OutcomeUnknown
     const code = isOutage ? failure.code : 'internal_error'
@@ -251,7 +234,7 @@ export class Database {
  */
 const execute = <Row extends QueryResultRow>(
   connection: PoolClient,
-  { name, text }: Statement,
+  { name, text }: Pick<Statement, 'name' | 'text'>,
   values: unknown[]
 ): Promise<Row[]> =>
   new Promise((resolve, reject) => {

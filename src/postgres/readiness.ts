@@ -19,7 +19,12 @@ export const appliedSql = 'SELECT name FROM applied_migrations'
 export function readinessCheck(database: Database): () => Promise<void> {
   const needed = migrationNames()
   const applied = database.statement('appliedMigrations', appliedSql)
-  const unreleasedTables = database.statement('unreleasedTables', unreleasedSql)
+  const unreleasedTables = database.statement(
+    'unreleasedTables',
+    unreleasedSql,
+    // It uses the connection of the statement that has failed.
+    { connections: 0 }
+  )
   const repeatable = { callerMayRepeat: true }
 
   async function appliedNames(): Promise<string[]> {

@@ -60,7 +60,7 @@ interface ReadList {
 
 /** The rows of a list, in the order of the column `id`. */
 interface ListDefinition<Item> {
-  statementName: Statement['name']
+  statementName: string
   /**
    * A table, or a view that reads only tables: the version does not show
    * changes of anything else.
