@@ -6,9 +6,6 @@ import { rawSql } from '../postgres/sql.ts'
 /** Milliseconds between two runs. */
 const intervalMs = 60_000
 
-/** Once a day, a run begins with the oldest row again. */
-const runsPerDay = 1440
-
 /** Idempotency-Keys that one statement deletes: a short time for each. */
 const maxDeleted = 500
 
@@ -48,11 +45,8 @@ export async function removeExpiredIdempotencyKeys(
 ): Promise<void> {
   const removeExpired = expiredIdempotencyKeysRemover(database, signal)
 
-  for (let run = 0; !signal.aborted; run++) {
-    // A row that is older than the last removed row may have been committed
-    // late, or skipped.
-    const isFull = run % runsPerDay === 0
-    await removeExpired({ isFull }).catch((err: unknown) =>
+  while (!signal.aborted) {
+    await removeExpired().catch((err: unknown) =>
       log.error({ err }, 'expired Idempotency-Keys cannot be removed')
     )
     await sleep(intervalMs, undefined, { signal }).catch(() => {})
@@ -60,14 +54,14 @@ export async function removeExpiredIdempotencyKeys(
 }
 
 /**
- * Returns a function that removes all expired Idempotency-Keys, or those that
- * are younger than the last removed one, until the signal is aborted. It rejects
- * with the errors of `Database.run`.
+ * Returns a function that removes the expired Idempotency-Keys that are younger
+ * than the last one it removed, until the signal is aborted. It rejects with the
+ * errors of `Database.run`.
  */
 export function expiredIdempotencyKeysRemover(
   database: Database,
   signal?: AbortSignal
-) {
+): () => Promise<void> {
   const statement = database.statement(
     'removeExpiredIdempotencyKeys',
     deleteExpiredSql
@@ -75,8 +69,7 @@ export function expiredIdempotencyKeysRemover(
   /** Seconds since 1970, at which the next search begins. */
   let newest = -Infinity
 
-  return async ({ isFull }: { isFull: boolean }): Promise<void> => {
-    if (isFull) newest = -Infinity
+  return async () => {
     let deleted: { createdAt: number }[]
     do {
       // Deleting twice does no harm.
