@@ -346,8 +346,9 @@ export interface components {
         /** @description The `id` of the last item of the previous page; omit it for the first page */
         After: number;
         /**
-         * @description A new unique value for each thing to create, such as a UUID: visible
-         *     ASCII characters (draft-ietf-httpapi-idempotency-key-header)
+         * @description A new unique value for each thing to create, such as a UUID, sent once:
+         *     1 to 255 visible ASCII characters
+         *     (draft-ietf-httpapi-idempotency-key-header)
          */
         IdempotencyKey: string;
         /** @description The `ETag` of your copy, or several, or `*` (RFC 9110, section 13.1.2) */
@@ -495,8 +496,9 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A new unique value for each thing to create, such as a UUID: visible
-                 *     ASCII characters (draft-ietf-httpapi-idempotency-key-header)
+                 * @description A new unique value for each thing to create, such as a UUID, sent once:
+                 *     1 to 255 visible ASCII characters
+                 *     (draft-ietf-httpapi-idempotency-key-header)
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
@@ -546,8 +548,9 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A new unique value for each thing to create, such as a UUID: visible
-                 *     ASCII characters (draft-ietf-httpapi-idempotency-key-header)
+                 * @description A new unique value for each thing to create, such as a UUID, sent once:
+                 *     1 to 255 visible ASCII characters
+                 *     (draft-ietf-httpapi-idempotency-key-header)
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
@@ -634,8 +637,9 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A new unique value for each thing to create, such as a UUID: visible
-                 *     ASCII characters (draft-ietf-httpapi-idempotency-key-header)
+                 * @description A new unique value for each thing to create, such as a UUID, sent once:
+                 *     1 to 255 visible ASCII characters
+                 *     (draft-ietf-httpapi-idempotency-key-header)
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };

@@ -116,20 +116,12 @@ function validator(schema: Schema, part: string) {
 const describe = (error: ErrorObject, part: string): string =>
   `${part}${error.instancePath.replaceAll('/', '.')} ${ruleOf(error)}`
 
-/** What the patterns of openapi.yaml allow. */
-const patternRules: Record<string, string> = {
-  '^[^\\x00]*$': 'must not have U+0000',
-  '^[!-~]{1,255}$': 'must be 1 to 255 visible ASCII characters, sent once'
-}
-
 /** Ajv names neither ranges nor the properties and values that it allows. */
 function ruleOf({ keyword, params, parentSchema, message }: ErrorObject) {
   const { type, minimum, maximum, properties } = parentSchema as Schema
   if (type === 'integer')
     return `must be an integer from ${minimum} to ${maximum}`
   switch (keyword) {
-    case 'pattern':
-      return patternRules[String(params['pattern'])] ?? message
     case 'enum':
       return `must be one of: ${(params['allowedValues'] as string[]).join(', ')}`
     case 'additionalProperties': {
