@@ -54,10 +54,13 @@ t.test('a request that is not received has its error', async (t) => {
     t.match(lines.pop(), { reqId: 'mine', status, code })
     t.same(lines, [])
   }
+})
 
-  const bytes = 'GET /v1/categories HTTP/1.1\r\nHost: x\r\n'
-  const { body } = await send(service, bytes)
-  t.match(JSON.parse(body), { code: 'request_timeout', status: 408 })
+t.test('bytes that are not a request get a bare 400', async (t) => {
+  hurry()
+  const half = 'GET /v1/categories HTTP/1.1\r\nHost: x\r\n'
+  for (const bytes of ['nonsense\r\n\r\n', half])
+    t.match(await send(service, bytes), { status: 400, body: '' })
 })
 
 t.test('nothing follows a response, or stands inside one', async (t) => {

@@ -37,18 +37,15 @@ t.test('a page of an allowed origin may send and read all', async (t) => {
   t.match(headers, { vary: 'Origin' })
 })
 
-t.test('a page may read an error that precedes all else', async (t) => {
-  const long = { 'X-Long': 'x'.repeat(20_000) }
-  for (const [status, bytes] of [
-    [400, request('GET /%zz', { Origin: origin })],
-    [400, 'nonsense\r\n\r\n'],
-    [431, request('GET /v1/pets', long)]
-  ] as const)
-    t.match(await send(service, bytes), {
-      status,
+t.test(
+  'a page may read the error of a path that no route can have',
+  async (t) => {
+    t.match(await send(service, request('GET /%zz', { Origin: origin })), {
+      status: 400,
       headers: {
         'access-control-allow-origin': '*',
         'access-control-expose-headers': '*'
       }
     })
-})
+  }
+)

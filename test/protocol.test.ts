@@ -22,7 +22,6 @@ const rejected: [status: number, message: string, ...requests: string[]][] = [
   [404, 'nothing at this path', getRequest('/categories')],
   [405, 'This path supports GET, HEAD, POST, not ', request('PUT /v1/pets')],
   [400, 'The path must be percent-encoded UTF-8', getRequest('/%zz')],
-  [400, 'not valid HTTP/1.1', request('FOO /v1/categories')],
 
   // Parameters and headers.
   [
@@ -39,7 +38,7 @@ const rejected: [status: number, message: string, ...requests: string[]][] = [
   [400, 'header.if-match must not be sent', listRequest({ 'If-Match': '"x"' })],
   [
     400,
-    'header.idempotency-key must be 1 to 255 visible ASCII characters, sent once',
+    'header.idempotency-key must match pattern "^[!-~]{1,255}$"',
     createRequest(cat, { 'Idempotency-Key': 'a b' }),
     createRequest(cat, { 'Idempotency-Key': ['a', 'a'] })
   ],
@@ -48,7 +47,6 @@ const rejected: [status: number, message: string, ...requests: string[]][] = [
     'The API key is not valid',
     listRequest({ Authorization: ['Bearer $KEY', 'Bearer $KEY'] })
   ],
-  [431, 'too large', listRequest({ X: 'a'.repeat(20_000) })],
 
   // The body.
   [
@@ -87,7 +85,11 @@ const rejected: [status: number, message: string, ...requests: string[]][] = [
     createRequest('['.repeat(30_000) + ']'.repeat(30_000))
   ],
   [400, 'unpaired surrogate', createRequest('{"a":[{"b":"\\ud83d"}]}')],
-  [400, 'body.name must not have U+0000', createRequest('{"name":"\\u0000"}')],
+  [
+    400,
+    'body.name must match pattern "^[^\\x00]*$"',
+    createRequest('{"name":"\\u0000"}')
+  ],
   [
     400,
     'it may have name, description; body.name must NOT have fewer than 1 char',

@@ -1,13 +1,6 @@
-import { randomUUID } from 'node:crypto'
-import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import type { HttpError } from '../errors.ts'
-import {
-  defaultHeaders,
-  headersBeforeHooks,
-  parserErrorOf
-} from './error-responses.ts'
+import { badRequest, HttpError } from '../errors.ts'
 
 /** More are closed at once. The proxy opens at most 2,000 to a replica. */
 const maxConnections = 2048
@@ -48,8 +41,9 @@ export function manageConnections(app: FastifyInstance): void {
 }
 
 /**
- * Responds to bytes that are not a request, or came too late, unless the client
- * would take the response for that of another request.
+ * Responds to a request whose body is late or malformed. Other bytes that are not
+ * a request get a bare 400, or end the connection if a client could take the 400
+ * for the response to another request. Behind the proxy, there are none.
  */
 export function rejectConnection(
   { code }: NodeJS.ErrnoException,
@@ -58,33 +52,25 @@ export function rejectConnection(
   // The client has gone, or has its last response.
   if (!socket.writable) return
 
-  const error = parserErrorOf(code)
   const reply = newestReplies.get(socket)
-  if (reply === undefined || hasEnded(reply)) socket.end(bytesOf(error))
-  else if (awaitsBody(reply)) reply.header('connection', 'close').send(error)
+  if (reply === undefined)
+    socket.end('HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n')
+  else if (awaitsBody(reply))
+    reply
+      .header('connection', 'close')
+      .send(code === 'ERR_HTTP_REQUEST_TIMEOUT' ? lateBody : malformedBody)
   else socket.destroy()
 }
-
-/** Whether what the connection receives now belongs to another request. */
-const hasEnded = ({ raw, request }: FastifyReply): boolean =>
-  raw.closed && request.raw.complete
 
 /** Whether the rest of a request is missing, and its response may be sent. */
 const awaitsBody = ({ raw, request }: FastifyReply): boolean =>
   // A response that waits for an earlier one has no socket.
   !request.raw.complete && !raw.headersSent && raw.socket !== null
 
-/** The response to bytes that are not a request. */
-function bytesOf({ body }: HttpError): string {
-  const json = JSON.stringify(body)
-  const headers = {
-    ...defaultHeaders(randomUUID()),
-    ...headersBeforeHooks,
-    'content-type': 'application/json; charset=utf-8',
-    'content-length': Buffer.byteLength(json)
-  }
-  const lines = Object.entries(headers).map((header) => header.join(': '))
-  const statusLine = `HTTP/1.1 ${body.status} ${STATUS_CODES[body.status]}`
+const lateBody = new HttpError(
+  408,
+  'request_timeout',
+  'The request did not arrive in time'
+)
 
-  return [statusLine, ...lines, '', json].join('\r\n')
-}
+const malformedBody = badRequest('The request is not valid HTTP/1.1')

@@ -9,8 +9,6 @@ import {
 } from '../errors.ts'
 import { maxBodySize } from '../openapi/json-body.ts'
 import { OutcomeUnknown } from '../postgres/failures.ts'
-// Declares request.errorCode.
-import type {} from './request-log.ts'
 
 /** The codes of failures that the alerts count. */
 export const serverErrorCodes = [
@@ -31,16 +29,6 @@ export const defaultHeaders = (id: string) => ({
   'x-content-type-options': 'nosniff'
 })
 
-/**
- * Further headers of an error that precedes the hooks, so that a page can read
- * it, of whatever origin: it has no data.
- */
-export const headersBeforeHooks = {
-  'access-control-allow-origin': '*',
-  'access-control-expose-headers': '*',
-  connection: 'close'
-}
-
 /** 404: no route has the path. */
 export const nothingHere = new HttpError(
   404,
@@ -60,23 +48,13 @@ const outcomeUnknown = new HttpError(
   'The database did not confirm the write, which may have taken effect: check before you repeat a POST without an Idempotency-Key'
 )
 
-/** The responses to errors of the service, Node.js and Fastify. */
+/** The responses to errors of the service and of Fastify. */
 const responsesByCode: Partial<Record<string, HttpError>> = {
   unavailable,
   overloaded: unavailableBecause(
     'Too many requests are waiting, or this one waited too long; it had no effect: retry'
   ),
   outcome_unknown: outcomeUnknown,
-  ERR_HTTP_REQUEST_TIMEOUT: new HttpError(
-    408,
-    'request_timeout',
-    'The request did not arrive in time'
-  ),
-  HPE_HEADER_OVERFLOW: new HttpError(
-    431,
-    'headers_too_large',
-    'The header section of the request is too large'
-  ),
   FST_ERR_CTP_BODY_TOO_LARGE: new HttpError(
     413,
     'payload_too_large',
@@ -87,10 +65,6 @@ const responsesByCode: Partial<Record<string, HttpError>> = {
   ),
   FST_ERR_BAD_URL: badRequest('The path must be percent-encoded UTF-8')
 }
-
-/** Returns the response to an error of the parser of Node.js. */
-export const parserErrorOf = (code = ''): HttpError =>
-  responsesByCode[code] ?? badRequest('The request is not valid HTTP/1.1')
 
 /**
  * Returns the response to any error. An unknown error keeps its status if that

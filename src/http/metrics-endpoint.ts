@@ -5,7 +5,7 @@ import { collectDefaultMetrics } from 'prom-client'
 import type { Config } from '../config.ts'
 import type { ApiDocument } from '../openapi/document.ts'
 import { serverErrorCodes } from './error-responses.ts'
-import { operationIdOf, sentStatusOf } from './request-log.ts'
+import { errorCodeOf, operationIdOf, sentStatusOf } from './request-log.ts'
 import { listen } from './server.ts'
 
 interface Options {
@@ -32,8 +32,7 @@ export const metricsEndpoint = fp<Options>(
     }
 
     app.addHook('onRequest', (request, reply, done) => {
-      // The hook onResponse would miss clients that have left. The listener of
-      // logRequests, which was added before, has set errorCode for these.
+      // The hook onResponse would miss clients that have left.
       reply.raw.once('close', () => {
         const operation = operationIdOf(request)
         const status = sentStatusOf(reply)
@@ -42,8 +41,8 @@ export const metricsEndpoint = fp<Options>(
             { operation, status },
             reply.elapsedTime / 1000
           )
-        if (request.errorCode !== undefined)
-          metrics.httpErrors.inc({ operation, code: request.errorCode })
+        const code = errorCodeOf(request)
+        if (code !== undefined) metrics.httpErrors.inc({ operation, code })
       })
       done()
     })

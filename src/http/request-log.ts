@@ -1,12 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-// Declares request.apiKey.
-import type {} from '../api-keys/api-key.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The code of its Error body, or `aborted` if the client has left. */
+    /** The code of its Error body. */
     errorCode: string | undefined
   }
 }
@@ -26,6 +24,15 @@ export function requestIdOf({ headers }: IncomingMessage): string {
 /** The operationId of a request; `none` outside of the API. */
 export const operationIdOf = ({ routeOptions }: FastifyRequest): string =>
   routeOptions.schema?.operationId ?? 'none'
+
+/**
+ * The code of the error that a request got, or `aborted` if its client has left;
+ * to be asked when the response is closed.
+ */
+export const errorCodeOf = ({ errorCode, raw }: FastifyRequest) =>
+  // A closed connection is the only sign on Node.js 20: it finishes a response
+  // that it has cut off.
+  errorCode ?? (raw.socket.destroyed ? 'aborted' : undefined)
 
 /** The status that was sent; undefined if the client left before that. */
 export const sentStatusOf = ({ raw }: FastifyReply): number | undefined =>
@@ -51,9 +58,6 @@ export function logRequests(app: FastifyInstance): void {
     const { ip } = request
     // Fastify's hook onResponse would miss clients that have left.
     reply.raw.once('close', () => {
-      // A closed connection is the only sign on Node.js 20: it finishes a
-      // response that it has cut off.
-      if (request.raw.socket.destroyed) request.errorCode ??= 'aborted'
       const requests = requestsToLog(request, reply)
       if (requests > 0) logRequest(request, reply, ip, requests)
     })
@@ -85,7 +89,7 @@ function logRequest(
   ip: string,
   requests: number
 ): void {
-  const { method, url, apiKey, errorCode } = request
+  const { method, url, apiKey } = request
   const stranger = apiKey === undefined ? { requests } : {}
   request.log.info(
     {
@@ -94,7 +98,7 @@ function logRequest(
       path: url.replace(/[?#].*/, ''),
       operation: operationIdOf(request),
       status: sentStatusOf(reply),
-      code: errorCode,
+      code: errorCodeOf(request),
       ms: Math.round(reply.elapsedTime),
       apiKey: apiKey?.id,
       ip,

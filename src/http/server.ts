@@ -7,11 +7,7 @@ import type { Config } from '../config.ts'
 import { messageOf } from '../errors.ts'
 import type { Metrics } from '../metrics.ts'
 import { manageConnections, rejectConnection } from './connections.ts'
-import {
-  defaultHeaders,
-  headersBeforeHooks,
-  sendError
-} from './error-responses.ts'
+import { defaultHeaders, sendError } from './error-responses.ts'
 import { logRequests, requestIdOf } from './request-log.ts'
 
 declare module 'fastify' {
@@ -20,6 +16,13 @@ declare module 'fastify' {
     /** Set at shutdown, while requests are still served. */
     isDraining: boolean
   }
+}
+
+/** Pages of all origins may read the error: it has no data. */
+const unroutableHeaders = {
+  'access-control-allow-origin': '*',
+  'access-control-expose-headers': '*',
+  connection: 'close'
 }
 
 /** Milliseconds to receive a complete request, and between checks of it. */
@@ -60,10 +63,10 @@ export function createFastify(
     // Connection: close.
     return503OnClosing: false,
     clientErrorHandler: rejectConnection,
-    // For a URL that is no URL, before the hooks: `rejectConnection` does not
-    // know its reply.
+    // For a path that is not percent-encoded UTF-8. It precedes the hooks, so
+    // @fastify/cors does not see it, and `manageConnections` not its body.
     frameworkErrors: (error, request, reply) =>
-      sendError(error, request, reply.headers(headersBeforeHooks))
+      sendError(error, request, reply.headers(unroutableHeaders))
   })
   app.decorate('metrics', metrics)
   app.decorate('isDraining', false)

@@ -121,6 +121,9 @@ t.test('the proxy responds with Error bodies', async (t) => {
   t.match(JSON.parse(trace), { code: 'not_implemented', status: 501 })
   const withoutHost = await sh(`curl -sH Host: ${url}/v1/categories`)
   t.match(JSON.parse(withoutHost), { code: 'invalid_request', status: 400 })
+  const long = `X-Long: ${'x'.repeat(20_000)}`
+  const tooLarge = await sh(`curl -sH '${long}' ${url}/v1/categories`)
+  t.match(JSON.parse(tooLarge), { code: 'headers_too_large', status: 431 })
   const expecting = await sh(`curl -sH 'Expect: much' ${url}/v1/categories`)
   t.match(JSON.parse(expecting), { code: 'unauthorized', status: 401 })
 })
