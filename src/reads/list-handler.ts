@@ -99,7 +99,7 @@ export function listHandler<Item>(
     if (body === undefined) throw listTooLong
 
     const { headers, content } = await body.negotiate(request.headers)
-    if (content !== undefined) buffers.track(content, reply.raw)
+    if (content !== undefined) buffers.track(body, reply.raw)
     // The client may keep the list, but must check before each use that it is
     // unchanged (RFC 9111, section 5.2.2).
     reply.headers({ ...headers, 'cache-control': 'private, no-cache' })

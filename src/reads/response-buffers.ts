@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { Logger } from 'pino'
+import type { CachedBody } from './cached-body.ts'
 
 /**
  * Bytes up to which a body is not counted, because it usually fits into the
@@ -9,16 +10,16 @@ const uncountedSize = 2 ** 16
 
 /**
  * Limits the memory of bodies that clients have yet to read. A body counts
- * once, however many clients read it. When a new body needs room, the
- * connections that read the least recently sent body are closed, so a slow
- * client denies nothing to other clients.
+ * once, however many clients read it, compressed or not. When a new body needs
+ * room, the connections that read the least recently sent body are closed, so a
+ * slow client denies nothing to other clients.
  */
 export class ResponseBuffers {
   /** Bytes. */
   readonly limit: number
   readonly #log: Logger
   /** The responses that send each body. The last sent body is last. */
-  readonly #readers = new Map<Buffer, Set<ServerResponse>>()
+  readonly #readers = new Map<CachedBody, Set<ServerResponse>>()
   #size = 0
 
   constructor(limit: number, log: Logger) {
@@ -27,14 +28,14 @@ export class ResponseBuffers {
   }
 
   /**
-   * Counts a body until the response closes, or its connection. A body that is
-   * text is too short to count, and the response to a HEAD does not send it.
+   * Counts a body until the response closes, or its connection. The response to
+   * a HEAD does not send it.
    */
-  track(body: Buffer | string, response: ServerResponse): void {
+  track(body: CachedBody, response: ServerResponse): void {
     const { method, socket } = response.req
-    if (typeof body === 'string' || body.length <= uncountedSize) return
+    if (body.size <= uncountedSize || method === 'HEAD') return
     // After the client has left, no event could end the count.
-    if (method === 'HEAD' || socket.destroyed) return
+    if (socket.destroyed) return
 
     const readers = this.#readers.get(body) ?? this.#add(body)
     // Moves the body to the end.
@@ -53,21 +54,21 @@ export class ResponseBuffers {
     socket.setMaxListeners(0).once('close', release)
   }
 
-  #add(body: Buffer): Set<ServerResponse> {
+  #add(body: CachedBody): Set<ServerResponse> {
     for (const [other, readers] of this.#readers) {
-      if (this.#size + body.length <= this.limit) break
+      if (this.#size + body.size <= this.limit) break
       this.#remove(other)
       for (const { req } of readers) req.socket.destroy()
       const connections = readers.size
       this.#log.warn({ connections }, 'closed, because they read too slowly')
     }
-    this.#size += body.length
+    this.#size += body.size
 
     return new Set()
   }
 
-  #remove(body: Buffer): void {
+  #remove(body: CachedBody): void {
     this.#readers.delete(body)
-    this.#size -= body.length
+    this.#size -= body.size
   }
 }

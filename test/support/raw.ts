@@ -124,7 +124,7 @@ export const fillCategories = (databaseUrl: string) =>
   query(
     databaseUrl,
     `INSERT INTO categories (name, description)
-     SELECT n, repeat('x', 2000)
+     SELECT n, repeat(md5(n::text), 62)
      FROM generate_series(1, 8000) AS n`
   )
 
