@@ -64,7 +64,7 @@ export function logRequests(app: FastifyInstance): void {
     done()
   })
 
-  /** How many requests a line stands for; 0 if there is no line now. */
+  /** Counts a request. Returns for how many requests a line is due, or 0. */
   function requestsToLog(request: FastifyRequest, reply: FastifyReply): number {
     if (request.apiKey !== undefined) return 1
     if (unloggedPaths.includes(request.routeOptions.url ?? '')) return 0

@@ -27,7 +27,8 @@ const uiConfig = {
 /** Targets by paths; relative, because a proxy may strip a prefix. */
 const redirects: Record<string, string> = {
   '/docs': 'docs/',
-  // Only with a query, such as ?from=mail: with it, the page finds no files.
+  // The page is here. Only with a query, such as ?from=mail, does it need a
+  // redirect: it would find no files.
   '/docs/': './',
   '/docs/static/index.html': '../',
   // Swagger UI would write the document at each request, for 10 ms.

@@ -68,13 +68,17 @@ export function openPool(
 }
 
 /**
- * The settings that the statements need, as pg_settings has them: bounds for
- * waits; commits that are on the disk, and on the synchronous standby, and the
- * warning that a wait for it was cancelled; and the isolation level in which a
- * statement sees what was committed before it. With the replication role
- * `replica`, no foreign key would be checked. A generic plan is made once: else
- * PostgreSQL plans a page at each request, for longer than it takes to read it.
- * As its plan expects a page to be a tenth of the table, `jit` would compile it.
+ * The settings that the statements need, as pg_settings has them:
+ *
+ * - bounds for waits;
+ * - commits that are on the disk and on the synchronous standby, and the warning
+ *   that a wait for the standby was cancelled;
+ * - the isolation level in which a statement sees what was committed before it;
+ * - a replication role that checks foreign keys: `replica` would not;
+ * - generic plans, each made once. Otherwise PostgreSQL plans a page at each
+ *   request, for longer than it takes to read the page. A generic plan does not
+ *   know the LIMIT, and expects a tenth of the table: for so many rows, `jit`
+ *   would compile it.
  */
 const neededSettings = (timeoutMs: number): Record<string, string> => ({
   statement_timeout: String(timeoutMs),
