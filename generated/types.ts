@@ -289,7 +289,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description Too many requests with one API key, or without one from one address */
+        /** @description Too many requests with API keys of one name, or without one from one address */
         TooManyRequests: {
             headers: {
                 "Retry-After": components["headers"]["RetryAfter"];
@@ -398,7 +398,8 @@ export interface components {
          */
         RateLimit: string;
         /**
-         * @description The limit of each replica: `q` requests in `w` seconds, per API key
+         * @description The limit of each replica: `q` requests in `w` seconds, for all API keys
+         *     of one name
          * @example "key";q=60000;w=60
          */
         RateLimitPolicy: string;
