@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs'
 import { messageOf } from './errors.ts'
 
 /**
- * Reads a variable. The message of its Error follows the name, as in `PORT must be
- * a port from 0 to 65535`.
+ * Reads a variable. The message of its Error follows the name, as in `PORT must
+ * be a port from 0 to 65535`.
  */
 type Read<Value> = (text: string | undefined) => Value
 

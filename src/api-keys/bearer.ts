@@ -11,10 +11,10 @@ declare module 'fastify' {
   interface FastifyInstance {
     /**
      * Makes the hook of an operation that needs these scopes. It admits
-     * requests with a valid API key, within the rate limit of the key, if the
-     * key has all of the scopes. Others get, in this order: 503 if the key
-     * cannot be looked up; 401 if it is not valid; 429 if it is over its limit;
-     * 403 if it lacks a scope.
+     * requests with a valid API key, within its rate limit, if it has all of
+     * the scopes. Other requests get, in this order: 503 if the API key cannot
+     * be looked up; 401 if it is not valid; 429 if it is over its limit; 403 if
+     * it lacks a scope.
      */
     requireApiKey: (neededScopes: string[]) => onRequestHookHandler
   }
@@ -29,8 +29,8 @@ interface Options {
  * The plugin that decorates the app with the hook `requireApiKey`.
  *
  * @fastify/bearer-auth takes the token out of the Authorization header, and
- * `auth` finds its key. Its own hook would send another body than Error, and a
- * 500 for a failed look-up: `addHook: false` passes its errors to
+ * `auth` finds its API key. Its own hook would send another body than Error,
+ * and a 500 for a failed look-up: `addHook: false` passes its errors to
  * `requireApiKey` instead, which adds challenges, scopes and rate limits. The
  * specification of OAuth lets it accept `bearer` in lower case.
  *

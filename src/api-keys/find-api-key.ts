@@ -27,9 +27,9 @@ const lookUpSql = rawSql`
  * Unavailable or Overloaded when a token cannot be looked up now.
  *
  * Trusted API keys are found by their text. V8 compares texts only if their
- * hashes agree, and seeds the hash, so the time of a check reveals nothing about
- * other API keys. Unknown tokens are not remembered, so a new API key works
- * immediately.
+ * hashes agree, and seeds the hash, so the time of a check reveals nothing
+ * about other API keys. Unknown tokens are not remembered, so a new API key
+ * works immediately.
  */
 export function apiKeyFinder(
   database: Database

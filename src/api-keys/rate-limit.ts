@@ -12,8 +12,8 @@ interface Window {
 
 /**
  * Returns a function that counts the requests of a client in this process, by
- * the name of its API key. It sets the RateLimit headers, and returns the 429 of
- * a request over the limit.
+ * the name of its API key. It sets the RateLimit headers, and returns the 429
+ * of a request over the limit.
  *
  * @param max requests of a window; 0 disables the limit
  * @see https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/

@@ -5,8 +5,8 @@ import { makeApiKey, shownPartOf } from './api-key.ts'
 
 /**
  * 1 to 100 characters that can be seen, so that nobody can forge lines of a
- * list of API keys, or hide a name. U+200C and U+200D, which join the letters of
- * a Persian word or the parts of an emoji, are allowed.
+ * list of API keys, or hide a name. U+200C and U+200D, which join the letters
+ * of a Persian word or the parts of an emoji, are allowed.
  */
 const namePattern = /^(?:[^\p{C}\p{Zl}\p{Zp}]|[\u200C\u200D]){1,100}$/u
 

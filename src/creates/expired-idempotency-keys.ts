@@ -55,8 +55,8 @@ export async function removeExpiredIdempotencyKeys(
 
 /**
  * Returns a function that removes the expired Idempotency-Keys that are younger
- * than the last one it removed, until the signal is aborted. It rejects with the
- * errors of `Database.run`.
+ * than the last one it removed, until the signal is aborted. It rejects with
+ * the errors of `Database.run`.
  */
 export function expiredIdempotencyKeysRemover(
   database: Database,

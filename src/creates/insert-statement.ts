@@ -34,18 +34,19 @@ export type Outcome =
  * The statement that stores a group of rows. No row of a group can make another
  * row fail: the statement finds out beforehand what each row could violate.
  *
- * `$1` is a JSON array of rows, each an array of the values of its body columns.
- * With `hasIdempotencyKeys`, two hashes follow them: that of the Idempotency-Key
- * and that of the body. The Idempotency-Key is stored in the same commit as its
- * row.
+ * `$1` is a JSON array of rows, each an array of the values of its body
+ * columns. With `hasIdempotencyKeys`, two hashes follow them: that of the
+ * Idempotency-Key and that of the body. The Idempotency-Key is stored in the
+ * same commit as its row.
  *
  * Nothing waits for another request with the same Idempotency-Key. That request
  * holds an advisory lock until it commits, on whatever replica it is. If it has
  * committed after this statement began, `earlier` cannot see its
  * Idempotency-Key, but ON CONFLICT does. In both cases the row is `in_use`.
  *
- * For example, createPet gets two bodies, of which the second refers to a category
- * that does not exist. generated/statements.sql has the whole statement.
+ * For example, createPet gets two bodies, of which the second refers to a
+ * category that does not exist. generated/statements.sql has the whole
+ * statement.
  *
  *     $1: [["Bella", 1, "available"], ["Milo", 404, "sold"]]
  *
@@ -53,11 +54,13 @@ export type Outcome =
  *     created | {"id":7,"name":"Bella","categoryId":1,"status":"available"}
  *     invalid | NULL
  *
- * A row that is not created has no id, and so no response. The condition of
- * `stored` is `id IS NOT NULL`, not `outcome = 'created'`, because the planner would
- * then expect a single row, and compare each row with each other. A statement
- * for rows with and without Idempotency-Keys would take half as long again for a
- * row without one.
+ * A row that is not created has no id, and so no response. `stored` therefore
+ * selects the rows `WHERE id IS NOT NULL`. With `WHERE outcome = 'created'`,
+ * the planner would expect a single row, and compare every row with every other
+ * one.
+ *
+ * There are two statements, because one for both kinds of rows would take half
+ * as long again for a row without an Idempotency-Key.
  */
 export function insertSql<Schema>(
   {
@@ -149,9 +152,10 @@ const earlierSql = rawSql`LEFT JOIN LATERAL (
       ) AS earlier ON true`
 
 /**
- * What the Idempotency-Key of a row decides, or NULL. The message makes the
- * commit of a replay wait for a synchronous standby: an Idempotency-Key can be
- * visible before the standby has it.
+ * What the Idempotency-Key of a row decides, or NULL. `pg_logical_emit_message`
+ * is called for its effect: it writes to the WAL, so the commit of a replay
+ * waits for a synchronous standby. Otherwise, a replay could acknowledge a row
+ * that the standby does not have yet.
  */
 const outcomeByKeySql = rawSql`CASE
             WHEN earlier_body_hash = body_hash

@@ -41,9 +41,10 @@ export function manageConnections(app: FastifyInstance): void {
 }
 
 /**
- * Responds to a request whose body is late or malformed. Other bytes that are not
- * a request get a bare 400, or end the connection if a client could take the 400
- * for the response to another request. Behind the proxy, there are none.
+ * Responds to a request whose body is late or malformed. Other bytes that are
+ * not a request get a bare 400, or end the connection if a client could take
+ * the 400 for the response to another request. Behind the proxy, there are
+ * none.
  */
 export function rejectConnection(
   { code }: NodeJS.ErrnoException,

@@ -14,8 +14,8 @@ interface Options {
 }
 
 /**
- * Measures requests. Serves /metrics without authentication, on a port that must
- * not be published.
+ * Measures requests. Serves /metrics without authentication, on a port that
+ * must not be published.
  */
 export const metricsEndpoint = fp<Options>(
   (app, { config, apiDocument }) => {

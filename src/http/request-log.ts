@@ -26,8 +26,8 @@ export const operationIdOf = ({ routeOptions }: FastifyRequest): string =>
   routeOptions.schema?.operationId ?? 'none'
 
 /**
- * The code of the error that a request got, or `aborted` if its client has left;
- * to be asked when the response is closed.
+ * The code of the error that a request got, or `aborted` if its client has
+ * left; to be asked when the response is closed.
  */
 export const errorCodeOf = ({ errorCode, raw }: FastifyRequest) =>
   // A closed connection is the only sign on Node.js 20: it finishes a response
@@ -42,8 +42,9 @@ export const sentStatusOf = ({ raw }: FastifyReply): number | undefined =>
  * Logs each request with a valid API key, when its response is sent or its
  * client has left.
  *
- * Strangers share a line a minute and status: anybody could fill the log. The
- * line has one of their requests, and says how many came since the last line.
+ * Strangers, the clients without a valid API key, share one line for each
+ * status and minute, because anybody could fill the log. The line has one of
+ * their requests, and says how many came since the last line.
  */
 export function logRequests(app: FastifyInstance): void {
   const strangers = new Map<

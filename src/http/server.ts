@@ -30,8 +30,8 @@ const requestTimeoutMs = 30_000
 const timeoutCheckMs = 1000
 
 /**
- * Creates Fastify with default headers, an Error body for each error, limits for
- * connections, and the log of requests.
+ * Creates Fastify with default headers, an Error body for each error, limits
+ * for connections, and the log of requests.
  *
  * At shutdown, each response closes its connection, so that clients reconnect
  * to another replica.

@@ -24,7 +24,7 @@ const uiConfig = {
   tryItOutEnabled: true
 }
 
-/** Targets by paths; relative, because a proxy may strip a prefix. */
+/** By path. They are relative, because a proxy may strip a prefix. */
 const redirects: Record<string, string> = {
   '/docs': 'docs/',
   // The page is here. Only with a query, such as ?from=mail, does it need a

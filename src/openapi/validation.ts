@@ -57,10 +57,10 @@ export const validatorCompiler: FastifySchemaCompiler<Schema> = ({
 /**
  * The schema of headers, with their names in lower case as Node.js has them.
  *
- * It rejects conditions of a request that an operation does not evaluate. To
- * ignore them would let a request take effect that its client has forbidden.
- * They are the preconditions of RFC 9110, section 13.1, that compare an ETag,
- * and the Idempotency-Key, which means "only once". The other preconditions
+ * It rejects headers that set a condition which the operation does not
+ * evaluate: to ignore the condition could let a request take effect against the
+ * will of its client. These are If-Match and If-None-Match (RFC 9110, section
+ * 13.1), and Idempotency-Key, which means "only once". Other preconditions
  * compare a modification date, which nothing here has.
  */
 function headerSchema({ properties = {} }: Schema, method: unknown): Schema {

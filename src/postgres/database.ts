@@ -22,8 +22,8 @@ import {
 import { rawSql } from './sql.ts'
 
 /**
- * Connections of a replica: at least as many as its statements may use together,
- * so that no statement ever waits for the connections of another one.
+ * Connections of a replica: at least as many as its statements may use
+ * together, so that no statement ever waits for the connections of another one.
  */
 export const maxConnections = 20
 
@@ -60,11 +60,14 @@ export class Database {
   readonly log: Logger
   readonly #pool: Pool
   readonly #metrics: Metrics
-  /** Those that have been named, by name. */
+  /** All statements, by their names. */
   readonly statements = new Map<string, Statement>()
   readonly #endAbandonedWrites: Statement
   readonly #loggedAt = new Map<string, number>()
-  /** Whether a statement has succeeded. Until then, only readinessCheck logs. */
+  /**
+   * Whether any statement has succeeded. Before that, failures are not logged
+   * here, because readinessCheck logs why the database is not ready.
+   */
   #hasResponded = false
 
   /**
@@ -95,7 +98,8 @@ export class Database {
     this.#endAbandonedWrites = this.statement(
       'endAbandonedWrites',
       endAbandonedWritesSql,
-      // It uses the connection of the write that was given up.
+      // It runs only after a write was given up, which has released its
+      // connection.
       { connections: 0 }
     )
   }
@@ -104,9 +108,9 @@ export class Database {
    * Gives a name to a statement.
    *
    * A locked table, or a server process that hangs, delays only the statements
-   * that need it, because each has its own connections. A statement that only looks
-   * up has several. A create has one, because all creates that wait share the
-   * next statement.
+   * that need it, because each has its own connections. A statement that only
+   * looks up has several. A create has one, because all creates that wait share
+   * the next statement.
    *
    * @throws Error if another statement has the name: PostgreSQL would reject
    *   it, but only at the first request that runs it
@@ -180,8 +184,10 @@ export class Database {
   }
 
   /**
-   * Lets equal calls that wait at the same time share one run and its result.
-   * Items are equal if `String` makes the same text of both.
+   * Lets equal calls that wait at the same time share one run and its result:
+   * ten requests for the same page cause one statement. It is a batch of one
+   * item, which equal calls join. Items are equal if `String` makes the same
+   * text of both.
    */
   share<Item, Result>(
     statement: Statement,
@@ -229,8 +235,8 @@ export class Database {
 }
 
 /**
- * Runs a statement on a connection. A config object, which pg copies property by
- * property, and its promise would make a small read take a tenth longer.
+ * Runs a statement on a connection. A config object, which pg copies property
+ * by property, and its promise would make a small read take a tenth longer.
  */
 const execute = <Row extends QueryResultRow>(
   connection: PoolClient,

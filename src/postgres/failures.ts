@@ -3,8 +3,9 @@ import { messageOf } from '../errors.ts'
 
 /**
  * What follows from an error of PostgreSQL, by its SQLSTATE, or else by the
- * class of the SQLSTATE: its first two characters. The severity cannot be used,
- * because lc_messages translates it.
+ * class of the SQLSTATE, its first two characters: 53100 is `unavailable`,
+ * although 53 is `unknown`. The severity cannot be used, because lc_messages
+ * translates it.
  *
  * | consequence | after a write    | after a read     | connection |
  * |-------------|------------------|------------------|------------|
@@ -44,10 +45,10 @@ const sqlStates = {
   ],
 
   /**
-   * The statement may have had an effect. An error rolls its transaction back,
-   * but these can come after the commit: when a session ends that waits for a
-   * synchronous standby, when the server runs out of memory for statistics, or
-   * from a pooler that has lost the server.
+   * The statement may have had an effect. An error normally rolls its
+   * transaction back, but these can also come after the commit: if a session
+   * ends while it waits for a synchronous standby, if the server runs out of
+   * memory for statistics, or from a pooler that has lost the server.
    */
   unknown: [
     '08', // connection_exception

@@ -12,11 +12,12 @@ const folder = new URL('../../migrations/', import.meta.url)
 const connectTimeoutMs = 5000
 
 /**
- * The number of the advisory lock has no meaning, but all versions must have the
- * same. The wait for another migration ends when that does.
+ * The number of the advisory lock has no meaning, but all versions must have
+ * the same. The wait for another migration ends when that does.
  *
- * While a migration waits for a table, statements wait behind it: two seconds
- * are less than their time limit.
+ * While a migration waits for a lock of a table, the statements of the service
+ * wait behind it. So it waits for at most two seconds: by default, a statement
+ * may take five.
  *
  * The commit does not wait for a synchronous standby: while that is away, the
  * locks of the migration would stop all reads. No row can be lost by this,

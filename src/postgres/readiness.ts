@@ -22,7 +22,8 @@ export function readinessCheck(database: Database): () => Promise<void> {
   const unreleasedTables = database.statement(
     'unreleasedTables',
     unreleasedSql,
-    // It uses the connection of the statement that has failed.
+    // It runs only after appliedMigrations has failed, which has released its
+    // connection.
     { connections: 0 }
   )
   const repeatable = { callerMayRepeat: true }

@@ -5,8 +5,8 @@ declare const schema: unique symbol
 
 /**
  * JSON that PostgreSQL has written. The compiler knows its schema, and rejects
- * JSON of another one, as in `listCategories: async () => jsonOfPets`. A pet has
- * all that a category requires; in a function, only equal schemas match.
+ * JSON of another one, as in `listCategories: async () => jsonOfPets`. A pet
+ * has all that a category requires; in a function, only equal schemas match.
  */
 export type RawJson<Schema> = (Buffer | string) & {
   readonly [schema]: (value: Schema) => Schema

@@ -9,8 +9,8 @@ import { hash } from 'node:crypto'
 export const rawSql = String.raw
 
 /**
- * The SHA-256 of a text, as PostgreSQL reads a bytea: pg would take longer for a
- * Buffer.
+ * The SHA-256 of a text, as PostgreSQL reads a bytea: pg would take longer for
+ * a Buffer.
  */
 export const sha256Bytea = (text: string): string =>
   `\\x${hash('sha256', text, 'hex')}`

@@ -15,8 +15,10 @@ import type { ResponseBuffers } from './response-buffers.ts'
  * | it has more than $2 bytes | bytes | NULL |
  * | otherwise                 | bytes | JSON |
  *
- * The version is that of the whole server: any commit changes it.
- * docs/architecture.md says why equal versions mean equal rows.
+ * The version is that of the whole server: any commit changes it, even in
+ * another database. docs/architecture.md says why equal versions mean equal
+ * rows. `$2` limits only what is sent: PostgreSQL builds the whole list before
+ * it measures it.
  */
 const listSql = (table: string, json: string) => rawSql`
   WITH current_version AS MATERIALIZED (

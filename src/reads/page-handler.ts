@@ -17,8 +17,8 @@ interface PageQuery {
 }
 
 /**
- * The handler of an operation that reads a page. Requests that wait for the same
- * page share a statement.
+ * The handler of an operation that reads a page. Requests that wait for the
+ * same page share a statement.
  *
  * @param statement selects `id` and `json` of the rows after the id `$1`, at
  *   most `$2`; the filter of the query, if it has one, is `$3`
