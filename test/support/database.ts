@@ -20,7 +20,7 @@ export const silent = pino(
 )
 
 /** The options of CREATE DATABASE for a database without tables. */
-export const empty = "TEMPLATE template0 ENCODING 'UTF8'"
+export const empty = "TEMPLATE template0 STRATEGY file_copy ENCODING 'UTF8'"
 
 /** A name of a database or role that no other test uses. */
 const uniqueName = () => `petcat_test_${randomBytes(6).toString('hex')}`
@@ -57,7 +57,7 @@ export function environment(name: string): string {
  */
 export async function createDatabase(
   t: Test,
-  options = `TEMPLATE ${environment('TEST_TEMPLATE')} STRATEGY wal_log`
+  options = `TEMPLATE ${environment('TEST_TEMPLATE')} STRATEGY file_copy`
 ): Promise<string> {
   const server = environment('TEST_SERVER')
   const name = uniqueName()
