@@ -1,6 +1,5 @@
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import {
-  cpSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -12,22 +11,11 @@ import t, { type Test } from 'tap'
 import { startEmbeddedPostgres } from '../tools/start/embedded-postgres.ts'
 import { createLinks } from '../tools/start/programs.ts'
 import { asServerUser } from '../tools/start/server-user.ts'
-import { query, temporaryFolder } from './support/database.ts'
+import { environment, query, temporaryFolder } from './support/database.ts'
 import { copyData } from './support/postgres.ts'
 
-/** DATA_DIR with data of a server that has stopped. */
-const used = path.join(
-  temporaryFolder(t),
-  "it's a long 'ü' name of a folder %2F"
-)
-
-t.before(async () => {
-  // What a killed first start leaves.
-  cpSync(t.testdir({ initdb: { postgres: {} } }), used, { recursive: true })
-  const server = await startEmbeddedPostgres(used)
-  await query(server.url, 'CREATE TABLE kept ()')
-  await server.stop()
-})
+/** DATA_DIR of a server that has stopped. */
+const used = environment('TEST_DATA')
 
 /** A DATA_DIR of its own with a copy of these data. */
 function copyOfData(t: Test): string {
@@ -45,7 +33,7 @@ t.test('a start again has the data, and nothing of the shell', async (t) => {
   }
   t.intercept(process, 'env', { value: { ...process.env, ...shell } })
   const server = await startEmbeddedPostgres(copyOfData(t))
-  await t.resolves(query(server.url, 'TABLE kept'))
+  await t.resolves(query(server.url, 'TABLE pets'))
   t.same(await query(server.url, 'SHOW timezone'), [{ TimeZone: 'UTC' }])
   const memory = 'SHOW dynamic_shared_memory_type'
   const [row] = await query(server.url, memory)

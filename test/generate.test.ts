@@ -1,9 +1,9 @@
-import { appendFileSync, cpSync, readFileSync } from 'node:fs'
+import { appendFileSync, cpSync } from 'node:fs'
 import path from 'node:path'
 import t from 'tap'
 import { call } from './support/process.ts'
 
-t.test('a stale generated file is named, and written again', async (t) => {
+t.test('a stale generated file is named', async (t) => {
   const cwd = t.testdir({
     node_modules: t.fixture('symlink', path.resolve('node_modules'))
   })
@@ -17,12 +17,9 @@ t.test('a stale generated file is named, and written again', async (t) => {
     '.prettierrc.json'
   ])
     cpSync(name, path.join(cwd, name), { recursive: true })
-  const generate = (...options: string[]) =>
-    call(t, ['node', '--import=tsx', 'tools/generate.ts', ...options], { cwd })
 
   const file = 'generated/types.ts'
   appendFileSync(path.join(cwd, file), '// edited\n')
-  t.match(await generate('--check'), { code: 1, output: file })
-  t.match(await generate(), { code: 0 })
-  t.same(readFileSync(path.join(cwd, file)), readFileSync(file))
+  const check = ['node', '--import=tsx', 'tools/generate.ts', '--check']
+  t.match(await call(t, check, { cwd }), { code: 1, output: file })
 })

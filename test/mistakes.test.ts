@@ -31,7 +31,6 @@ const commandLines: [
   env: Record<string, string>,
   says: string | RegExp
 ][] = [
-  [service, {}, 'DATABASE_URL is required'],
   [`${service} --port 4000`, {}, 'unknown argument --port: set variables'],
   [
     service,

@@ -2,7 +2,7 @@
 // embedded one. Arguments go to tap.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import path from 'node:path'
 import { startEmbeddedPostgres } from '../tools/start/embedded-postgres.ts'
@@ -13,9 +13,11 @@ import { copyData } from './support/postgres.ts'
 const folder = mkdtempSync(path.join(tmpdir(), 'petcat-'))
 
 /** DATA_DIR of a server with a migrated database, which tests copy. */
-const data = path.join(folder, 'data')
+const data = path.join(folder, "it's a long 'ü' name of a folder %2F")
 
 async function makeData(): Promise<void> {
+  // What a killed first start leaves.
+  mkdirSync(path.join(data, 'initdb/postgres'), { recursive: true })
   const server = await startEmbeddedPostgres(data)
   // Tests kill processes, not machines.
   await query(server.url, 'ALTER SYSTEM SET fsync = off')
@@ -34,9 +36,11 @@ function openServer() {
 
 /** Runs test files to their end. Returns the exit code. */
 async function runFiles(environment: Record<string, string>): Promise<number> {
+  // Large ones first: they take longest.
   const all = readdirSync('test')
     .filter((name) => name.endsWith('.test.ts'))
     .map((name) => path.join('test', name))
+    .sort((one, other) => statSync(other).size - statSync(one).size)
   const files = process.argv.slice(2)
   const runner = spawn(
     process.execPath,
@@ -56,7 +60,8 @@ async function runFiles(environment: Record<string, string>): Promise<number> {
         ...process.env,
         ...environment,
         TMPDIR: folder,
-        NODE_COMPILE_CACHE: path.join(folder, 'compiled')
+        // Where services that tests start also keep what they compile.
+        NODE_COMPILE_CACHE: path.join(folder, 'node-compile-cache')
       }
     }
   )
