@@ -20,6 +20,8 @@ interface Options {
   log?: Logger
 }
 
+const apiDocument = readApiDocument()
+
 /** A fast machine would exceed the default limit. */
 const unlimited = { MAX_REQUESTS_PER_MINUTE: 0 }
 
@@ -42,7 +44,7 @@ export async function startService(t: Test, options: Options = {}) {
   const database = new Database(config.DATABASE_URL, config, log, metrics)
   const app = await buildApp({
     config,
-    apiDocument: readApiDocument(),
+    apiDocument,
     database,
     metrics,
     checkReady: readinessCheck(database),
