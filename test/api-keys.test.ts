@@ -157,3 +157,38 @@ t.test('every replica rejects a revoked key within a second', async (t) => {
   passed = 1000
   t.same(await listBoth(), ['unauthorized', 'unauthorized'])
 })
+
+t.test('a key has a limit in each response, and 429 beyond it', async (t) => {
+  // An integer: the sum of fractions is not exact.
+  const start = Math.floor(performance.now())
+  let passed = 0
+  t.intercept(performance, 'now', { value: () => start + passed })
+  // A millisecond more, so that a window that ends then has ended.
+  const pass = (seconds: number) => {
+    passed += seconds * 1000 + 1
+  }
+  const limited = await startService(t, {
+    databaseUrl,
+    config: { MAX_REQUESTS_PER_MINUTE: 3 }
+  })
+
+  const responses = [
+    await list(limited),
+    await create(limited),
+    await create(limited, '')
+  ]
+  for (const [index, { headers }] of responses.entries()) {
+    t.equal(headers['ratelimit-policy'], '"key";q=3;w=60')
+    t.equal(headers['ratelimit'], `"key";r=${2 - index};t=60`)
+  }
+
+  pass(30)
+  const { statusCode, headers, body } = await list(limited)
+  t.equal(statusCode, 429)
+  t.equal(headers['ratelimit'], '"key";r=0;t=30')
+  t.equal(headers['retry-after'], '30')
+  t.match(body, 'retry in 30 s')
+  pass(30)
+  for (const status of [200, 200, 200, 429])
+    t.equal((await list(limited)).statusCode, status)
+})

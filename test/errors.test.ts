@@ -4,6 +4,8 @@ import t from 'tap'
 import { unavailable } from '../src/errors.ts'
 import { sendError, toHttpError } from '../src/http/error-responses.ts'
 import { consequenceOf, OutcomeUnknown } from '../src/postgres/failures.ts'
+import { UnsuitableServer } from '../src/postgres/pool.ts'
+import { throwWithRemedy, UnusableDatabase } from '../src/postgres/remedies.ts'
 
 t.test('an error of a plugin has the Error body, without details', (t) => {
   const ofPlugin = { statusCode: 599, code: 'FST_ERR_X', message: 'secret' }
@@ -39,6 +41,10 @@ t.test('a response says whether to repeat its request', async (t) => {
   }
 })
 
+/** An error of PostgreSQL. */
+const postgresError = (code: string, file?: string) =>
+  Object.assign(new pg.DatabaseError('no', 2, 'error'), { code, file })
+
 /** SQLSTATEs, the files of PostgreSQL that report them, and what follows. */
 const sqlStates = [
   ['53100', 'md.c', 'unavailable'],
@@ -55,9 +61,36 @@ const sqlStates = [
 
 t.test('an error from after the commit leaves the outcome unknown', (t) => {
   for (const [code, file, consequence] of sqlStates) {
-    const error = new pg.DatabaseError('no', 2, 'error')
-    Object.assign(error, { code, file })
+    const error = postgresError(code, file)
     t.equal(consequenceOf(error), consequence, `${code} of ${file}`)
   }
   t.end()
+})
+
+/** An error of Node.js. */
+const nodeError = (code: string) => Object.assign(new Error('no'), { code })
+
+/** What an error says, whose cause or whose cause's cause is this one. */
+const cases: [error: Error, says: string | RegExp][] = [
+  [postgresError('28000'), 'no: correct the user in DATABASE_URL, or'],
+  [postgresError('28P01'), 'no: correct the password in DATABASE_URL'],
+  [postgresError('42501'), 'no: run migrate, and grant'],
+  [postgresError('57P03'), /^no$/],
+  [new UnsuitableServer('read-only'), /^read-only$/],
+  [nodeError('CERT_HAS_EXPIRED'), 'rejected: no: correct it, or sslmode'],
+  [nodeError('UNABLE_TO_VERIFY_LEAF_SIGNATURE'), 'rejected: no: correct it']
+]
+
+t.test('an error of the database tells its remedy', (t) => {
+  t.plan(2 * cases.length)
+  for (const [cause, says] of cases) {
+    try {
+      throwWithRemedy(new Error('outer', { cause }))
+    } catch (error) {
+      t.match(error, { message: says })
+      // The start ends, because waiting does not help.
+      const isFinal = error instanceof UnusableDatabase
+      t.equal(isFinal, String(says).startsWith('rejected'))
+    }
+  }
 })

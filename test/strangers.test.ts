@@ -1,8 +1,11 @@
-// What anybody can send who has no API key.
+// What anybody can get, and send, who has no API key.
+import { readFileSync } from 'node:fs'
 import t from 'tap'
+import { document } from './support/examples.ts'
 import {
   anonymous,
   disconnected,
+  getRequest,
   openConnection,
   request,
   send
@@ -12,6 +15,60 @@ import { startService } from './support/service.ts'
 
 const { lines, log } = recorder()
 const service = await startService(t, { log })
+const { app } = service
+
+t.test(
+  'the document is the hand-written file, and the same JSON',
+  async (t) => {
+    const yaml = await app.inject('/openapi.yaml')
+    t.same(yaml.rawPayload, readFileSync('openapi.yaml'))
+    t.same((await app.inject('/openapi.json')).json(), document)
+  }
+)
+
+t.test('the docs page needs no API key, and only its own files', async (t) => {
+  const { body, headers } = await app.inject('/docs/')
+  t.match(body, '<title>Pet Categories</title>')
+  t.notMatch(body, /(src|href)="\//)
+  const policy = String(headers['content-security-policy'])
+  t.match(policy, "script-src 'self'")
+  t.match(policy, "frame-ancestors 'none'")
+  t.notMatch(policy, /upgrade-insecure-requests|https?:/)
+})
+
+// A proxy may strip a prefix such as /shop, so no link starts with a slash.
+t.test('the docs page works below any prefix', async (t) => {
+  for (const [path, target] of [
+    ['/', 'docs/'],
+    ['/docs?from=mail', 'docs/'],
+    ['/docs/static/index.html', '../'],
+    ['/docs/yaml', '../openapi.yaml']
+  ] as const) {
+    const { statusCode, headers } = await app.inject(path)
+    t.match(
+      { statusCode, headers },
+      { statusCode: 302, headers: { location: target } },
+      path
+    )
+  }
+  const { servers } = (await app.inject('/docs/json')).json<typeof document>()
+  t.same(servers, [{ url: '../v1' }])
+})
+
+t.test('strange requests for files of the page have errors', async (t) => {
+  for (const [path, headers, status] of [
+    ['logo.svg', { Range: 'bytes=0-9' }, 206],
+    ['%2e%2e%2f%2e%2e%2fpackage.json', {}, 404],
+    ['%00', {}, 404],
+    ['logo.svg', { Range: 'bytes=99999999-' }, 416],
+    ['logo.svg', { 'If-Match': '"x"' }, 412]
+  ] as const) {
+    const bytes = getRequest(`/docs/static/${path}`, headers)
+    const response = await send(service, bytes)
+    t.equal(response.status, status, path)
+    if (status >= 400) t.match(JSON.parse(response.body), { status })
+  }
+})
 
 const strange = ['%00', '.', '%2e%2e/x', 'x'.repeat(256), '%2F', '%ff', '%zz']
 const paths = ['/', '/docs', '/openapi.json', '/livez', '/v1/pets/x', '*', '//']
