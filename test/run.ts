@@ -1,10 +1,17 @@
 // Runs the tests on one PostgreSQL: the server of TEST_DATABASE_URL, or an
-// embedded one. Arguments go to tap.
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
+// embedded one.
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync
+} from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import path from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { run } from 'node:test'
+import { spec } from 'node:test/reporters'
 import { startEmbeddedPostgres } from '../tools/start/embedded-postgres.ts'
 import { empty, migrate, query, urlOf } from './support/database.ts'
 import { copyData } from './support/postgres.ts'
@@ -34,41 +41,43 @@ function openServer() {
   return startEmbeddedPostgres(copy)
 }
 
-/** Runs test files to their end. Returns the exit code. */
-async function runFiles(environment: Record<string, string>): Promise<number> {
-  // Large ones first: they take longest.
+/** The arguments, or all test files. */
+function testFiles(): string[] {
+  const files = process.argv.slice(2)
+  if (files.length > 0) return files
+
   const all = readdirSync('test')
     .filter((name) => name.endsWith('.test.ts'))
     .map((name) => path.join('test', name))
-    .sort((one, other) => statSync(other).size - statSync(one).size)
-  const files = process.argv.slice(2)
-  const runner = spawn(
-    process.execPath,
-    [
-      // Node.js 24 runs TypeScript.
-      ...(parseInt(process.versions.node) < 24 ? ['--import=tsx'] : []),
-      // Not tap's own runner, whose hooks take as long as most files.
-      '--test',
-      // Tests wait as much as they compute.
-      `--test-concurrency=${2 * availableParallelism()}`,
-      ...(files.length === 0 ? all : files)
-    ],
-    {
-      stdio: 'inherit',
-      env: {
-        TAP_TIMEOUT: '600',
-        ...process.env,
-        ...environment,
-        TMPDIR: folder,
-        // Where services that tests start also keep what they compile.
-        NODE_COMPILE_CACHE: path.join(folder, 'node-compile-cache')
-      }
-    }
+  // Those that start processes come first, because they take longest.
+  const slow = all.filter((file) =>
+    /support\/(postgres|process)/.test(readFileSync(file, 'utf8'))
   )
+  return [...new Set([...slow, ...all])]
+}
+
+/** Runs test files to their end, by Node.js: the hooks of tap's runner take long. */
+async function runFiles(environment: Record<string, string>): Promise<void> {
+  Object.assign(process.env, environment, {
+    // Seconds for a file.
+    TAP_TIMEOUT: process.env['TAP_TIMEOUT'] ?? '600',
+    TMPDIR: folder,
+    // Where services that tests start also keep what they compile.
+    NODE_COMPILE_CACHE: path.join(folder, 'node-compile-cache')
+  })
+  // Node.js 24 runs TypeScript.
+  if (parseInt(process.versions.node) < 24)
+    process.env['NODE_OPTIONS'] = '--import=tsx'
   // Ctrl-C ends the tests, and then this process.
   process.on('SIGINT', () => {})
-  const [code] = (await once(runner, 'exit')) as [number | null]
-  return code ?? 1
+
+  // Tests wait as much as they compute.
+  const concurrency = 2 * availableParallelism()
+  const results = run({ files: testFiles(), concurrency })
+  results.on('test:fail', () => {
+    process.exitCode = 1
+  })
+  await pipeline(results, new spec(), process.stdout, { end: false })
 }
 
 const setServicePassword = (password: string) =>
@@ -97,7 +106,7 @@ await migrate(urlOf(server.url, template))
 const { password } = new URL(server.url)
 await setServicePassword(`'${password}'`)
 
-process.exitCode = await runFiles({
+await runFiles({
   TEST_DATA: data,
   TEST_SERVER: server.url,
   TEST_TEMPLATE: template
