@@ -57,7 +57,6 @@ t.test('the docs page works below any prefix', async (t) => {
 
 t.test('strange requests for files of the page have errors', async (t) => {
   for (const [path, headers, status] of [
-    ['logo.svg', { Range: 'bytes=0-9' }, 206],
     ['%2e%2e%2f%2e%2e%2fpackage.json', {}, 404],
     ['%00', {}, 404],
     ['logo.svg', { Range: 'bytes=99999999-' }, 416],
@@ -66,7 +65,7 @@ t.test('strange requests for files of the page have errors', async (t) => {
     const bytes = getRequest(`/docs/static/${path}`, headers)
     const response = await send(service, bytes)
     t.equal(response.status, status, path)
-    if (status >= 400) t.match(JSON.parse(response.body), { status })
+    t.match(JSON.parse(response.body), { status })
   }
 })
 
