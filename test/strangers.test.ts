@@ -45,11 +45,7 @@ t.test('the docs page works below any prefix', async (t) => {
     ['/docs/yaml', '../openapi.yaml']
   ] as const) {
     const { statusCode, headers } = await app.inject(path)
-    t.match(
-      { statusCode, headers },
-      { statusCode: 302, headers: { location: target } },
-      path
-    )
+    t.same([statusCode, headers.location], [302, target], path)
   }
   const { servers } = (await app.inject('/docs/json')).json<typeof document>()
   t.same(servers, [{ url: '../v1' }])
