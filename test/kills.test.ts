@@ -3,15 +3,16 @@
 // the processors, so a seed would repeat nothing.
 import { randomInt } from 'node:crypto'
 import t from 'tap'
-import { type Endpoint, startClients } from './support/clients.ts'
+import { createApiKey } from '../src/api-keys/store.ts'
+import { Clients } from './support/clients.ts'
 import {
+  connect,
   endStatements,
   lockTable,
   storedCategories
 } from './support/database.ts'
 import { configure, startPostgres } from './support/postgres.ts'
 import { serve, started } from './support/process.ts'
-import { startService } from './support/service.ts'
 import { until } from './support/until.ts'
 
 const faults = Number(process.env['FAULTS'] ?? 8)
@@ -22,44 +23,18 @@ const creates = Number(process.env['CREATES'] ?? 25)
 const end = (url: string, by: string) => () =>
   until(() => endStatements(url, by), 'a statement runs')
 
-/** Lists all the time. Returns a function that ends this, with their number. */
-function startLists(
-  clients: ReturnType<typeof startClients>,
-  endpoint: Endpoint
-) {
-  let isRunning = true
-  let lists = 0
-  const listing = until(
-    async () => {
-      if (await clients.list(endpoint)) lists++
-      return !isRunning
-    },
-    'the faults are over',
-    faults * 60
-  )
-
-  return async () => {
-    isRunning = false
-    await listing
-    return lists
-  }
-}
-
 t.test(`creates and lists survive ${faults} faults`, async (t) => {
   const postgres = await startPostgres(t)
   // So that statements run for long enough to be ended.
   await configure(postgres.url, 'fsync = on')
-  const { key, ...inProcess } = await startService(t, {
-    databaseUrl: postgres.url
-  })
+  const connection = await connect(t, postgres.url)
+  const key = await createApiKey(connection, 'x')
   async function startReplica() {
     const replica = serve(t, { DATABASE_URL: postgres.url })
     return { ...replica, url: await started(replica), key }
   }
   const replicas = [await startReplica(), await startReplica()]
-  const clients = startClients(replicas)
-
-  const endLists = startLists(clients, { url: inProcess.url, key })
+  const clients = new Clients(t, replicas)
 
   /** Kills a replica, and starts another one in its place. */
   async function replaceReplica() {
@@ -103,12 +78,10 @@ t.test(`creates and lists survive ${faults} faults`, async (t) => {
     await strikes[done % strikes.length]?.()
   }
   await clients.stores(20)
-  const lists = await endLists()
-
-  const stored = await storedCategories(postgres.url)
-  t.comment({ stored: stored.length, lists, ...clients.failures })
   t.same(await clients.stop(() => storedCategories(postgres.url)), [])
+  const { creates: stored, lists } = clients
+  t.comment({ stored, lists, ...clients.failures })
   t.ok(lists > 0)
-  t.ok(clients.failures['lost'], 'replicas were away')
+  t.ok(clients.failures['no response: TypeError'], 'replicas were away')
   t.ok(clients.failures['unavailable'], 'PostgreSQL was away')
 })

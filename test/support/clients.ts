@@ -1,5 +1,8 @@
 import { randomInt, randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Test } from 'tap'
 import { CreateHistoryChecker } from './create-history-checker.ts'
+import { bearer } from './requests.ts'
 import { until } from './until.ts'
 
 /** A replica, or a proxy in front of it, and an API key. */
@@ -8,29 +11,38 @@ export interface Endpoint {
   key: string
 }
 
+interface Options {
+  /**
+   * The attempts after which a client gives a create up, which is a fault. It
+   * pauses between them as openapi.yaml says. By default, it does neither.
+   */
+  attempts?: number
+  /** Milliseconds of a client between two creates, or two lists. */
+  pauseMs?: number
+}
+
 /** Seconds in which a failover ends. */
 const failoverTime = 180
 
 /** Milliseconds for a response: more than the service may take. */
-const responseTimeoutMs = 60_000
+const responseTimeoutMs = 45_000
+
+/** Sends a request to the categories. */
+const send = ({ url, key }: Endpoint, headers = {}, init: RequestInit = {}) =>
+  fetch(`${url}/v1/categories`, {
+    headers: { ...bearer(key), ...headers },
+    // A machine that is lost does not close its connections.
+    signal: AbortSignal.timeout(responseTimeoutMs),
+    ...init
+  })
 
 /** Creates a category. */
-export const postCategory = (
-  { url, key }: Endpoint,
-  name: string,
-  headers = {}
-) =>
-  fetch(`${url}/v1/categories`, {
-    method: 'POST',
-    headers: {
-      authorization: `Bearer ${key}`,
-      'content-type': 'application/json',
-      ...headers
-    },
-    body: JSON.stringify({ name }),
-    // A machine that is lost does not close its connections.
-    signal: AbortSignal.timeout(responseTimeoutMs)
-  })
+export const postCategory = (target: Endpoint, name: string, headers = {}) =>
+  send(
+    target,
+    { 'content-type': 'application/json', ...headers },
+    { method: 'POST', body: JSON.stringify({ name }) }
+  )
 
 const isWorthResending = (status: number): boolean =>
   status >= 500 || status === 409 || status === 429
@@ -38,116 +50,179 @@ const isWorthResending = (status: number): boolean =>
 /** The codes of failures without an effect. */
 const refusals = ['unavailable', 'rate_limited']
 
-/** Sends creates to any of the targets, and counts failures by their code. */
-function creator(targets: Endpoint[]) {
-  const failures: Record<string, number> = {}
-  const failed = (code: string) => {
-    failures[code] = (failures[code] ?? 0) + 1
-    return code
-  }
-
-  /** Resolves with the response, or the code of the failure. */
-  async function send(name: string, headers: Record<string, string>) {
-    const target = targets[randomInt(targets.length)]!
-    try {
-      const response = await postCategory(target, name, headers)
-      const { status } = response
-      const body = await response.text()
-      if (isWorthResending(status))
-        return failed((JSON.parse(body) as { code: string }).code)
-      const replayed = response.headers.get('idempotent-replayed')
-      return { status, body, isReplayed: replayed === 'true' }
-    } catch {
-      return failed('lost')
+/** Resolves with the response, and why it is none, or not the last. */
+async function read(responding: Promise<Response>) {
+  try {
+    const response = await responding
+    const { status, headers } = response
+    const body = await response.text()
+    return {
+      status,
+      body,
+      failure: isWorthResending(status)
+        ? (JSON.parse(body) as { code: string }).code
+        : undefined,
+      isReplayed: headers.get('idempotent-replayed') === 'true',
+      retryAfter: Number(headers.get('retry-after'))
     }
+  } catch (error) {
+    const failure = `no response: ${(error as Error).name}`
+    return { status: 0, body: '', failure, isReplayed: false, retryAfter: 0 }
   }
+}
 
-  return { failures, send }
+/** Milliseconds after an attempt, as openapi.yaml says, but at most 15 s. */
+function documentedPause(attempt: number, retryAfter: number): number {
+  const seconds = Math.max(Math.min(0.1 * 2 ** attempt, 15), retryAfter)
+  return seconds * 1000 * (1 + Math.random() / 2)
 }
 
 /**
- * Clients that create categories until they are stopped. Most creates have their
- * name as Idempotency-Key, and are sent again after each failure, as a client
- * does that only wants its create stored. The others are sent once.
- *
- * @param targets which may change meanwhile
+ * 16 clients that create categories until they are stopped, beside one that
+ * lists them. Most creates have their name as Idempotency-Key, and are sent again
+ * after each failure, as a client does that only wants its create stored. The
+ * others are sent once.
  */
-export function startClients(targets: Endpoint[], clientCount = 16) {
-  const creates = new CreateHistoryChecker()
-  const { failures, send } = creator(targets)
-  let isStopped = false
+export class Clients {
+  /** The number of failed requests, by their code. */
+  readonly failures: Record<string, number> = {}
+  /** The number of lists that succeeded. */
+  lists = 0
+  readonly #targets: Endpoint[]
+  readonly #options: Options
+  readonly #history = new CreateHistoryChecker()
+  readonly #working: Promise<unknown>
+  /** The names of these clients begin with it. */
+  readonly #prefix = randomUUID()
+  #isStopped = false
+  #maxAttempts: number
 
-  /** Sends a create until it has a response. */
-  async function create(name: string): Promise<void> {
-    const response = await until(
-      async () => {
-        const result = await send(name, { 'idempotency-key': name })
-        return typeof result === 'string' ? undefined : result
-      },
-      `${name} is stored`,
-      failoverTime
+  /** @param targets of which each request gets any; they may change meanwhile */
+  constructor(t: Test, targets: Endpoint[], options: Options = {}) {
+    this.#targets = targets
+    this.#options = options
+    this.#maxAttempts = options.attempts ?? Infinity
+    t.teardown(() => {
+      this.#isStopped = true
+      this.#maxAttempts = 0
+    })
+    const creating = Array.from({ length: 16 }, (_, client) =>
+      this.#repeat((count) => this.#createAny(`${client}-${count}`))
     )
-    creates.record(name, response)
+    this.#working = Promise.all([
+      ...creating,
+      this.#repeat(() => this.#checkList())
+    ])
   }
 
-  /** Creates without an Idempotency-Key. */
-  async function createPlainly(name: string): Promise<void> {
-    const result = await send(name, {})
-    if (typeof result !== 'string') creates.record(name, result)
-    else if (!refusals.includes(result)) creates.recordUnknown(name)
+  /** The number of creates with a response. */
+  get creates(): number {
+    return this.#history.size
   }
 
-  async function work(): Promise<void> {
-    while (!isStopped) {
-      const name = randomUUID()
-      const isPlain = randomInt(4) === 0
-      if (isPlain) await createPlainly(name)
-      else await createPersistently(name)
+  /** Resolves when this many more creates are stored. */
+  async stores(count: number): Promise<void> {
+    const enough = this.creates + count
+    const what = `${count} more creates are stored`
+    await until(() => this.creates >= enough, what, failoverTime)
+  }
+
+  /**
+   * Lets every client end, and returns what is wrong with their rows.
+   *
+   * @param readAll reads all rows: by default, by a list
+   */
+  async stop(
+    readAll = () => until(() => this.#list(), 'there is a list', failoverTime)
+  ): Promise<string[]> {
+    this.#isStopped = true
+    await this.#working
+    return this.#history.check(await readAll())
+  }
+
+  async #repeat(act: (count: number) => Promise<void>): Promise<void> {
+    for (let count = 1; !this.#isStopped; count++) {
+      await act(count)
+      await sleep(this.#options.pauseMs ?? 0)
     }
   }
 
-  async function createPersistently(name: string): Promise<void> {
+  #count(failure: string): void {
+    this.failures[failure] = (this.failures[failure] ?? 0) + 1
+  }
+
+  #target(): Endpoint {
+    return this.#targets[randomInt(this.#targets.length)]!
+  }
+
+  async #createAny(number: string): Promise<void> {
+    const name = `${this.#prefix}-${number}`
+    const isPlain = randomInt(4) === 0
+    if (isPlain) {
+      await this.#createPlainly(name)
+      return
+    }
+
     const isImpatient = randomInt(4) === 0
     // Does not wait for the response to its first request.
-    if (isImpatient) await Promise.all([create(name), create(name)])
-    else await create(name)
+    if (isImpatient)
+      await Promise.all([this.#create(name, false), this.#create(name, false)])
+    else await this.#create(name)
 
     // Sends the request again although it had a response.
     const isForgetful = randomInt(4) === 0
-    if (isForgetful) await create(name)
+    if (isForgetful) await this.#create(name)
   }
 
-  const working = Promise.all(Array.from({ length: clientCount }, work))
-
-  return {
-    /** The number of failed requests, by their code. */
-    failures,
-
-    /** Resolves when this many more creates are stored. */
-    async stores(count: number): Promise<void> {
-      const enough = creates.size + count
-      const what = `${count} more creates are stored`
-      await until(() => creates.size >= enough, what, failoverTime)
-    },
-
-    /** Gets a list, and checks it. Returns whether there was one. */
-    async list({ url, key }: Endpoint): Promise<boolean> {
-      const expected = [...creates.acknowledged]
-      const headers = { authorization: `Bearer ${key}` }
-      const response = await fetch(`${url}/v1/categories`, { headers })
-      const rows = (await response.json()) as object[]
-      if (response.ok) creates.checkList(expected, rows)
-      return response.ok
-    },
-
-    /**
-     * Lets every client end, and returns what is wrong with the rows that
-     * `read` returns then.
-     */
-    async stop(read: () => Promise<Record<string, unknown>[]>) {
-      isStopped = true
-      await working
-      return creates.check(await read())
+  /** Creates without an Idempotency-Key. */
+  async #createPlainly(name: string): Promise<void> {
+    const result = await read(postCategory(this.#target(), name))
+    const { failure } = result
+    if (failure === undefined) {
+      this.#history.record(name, result)
+      return
     }
+    this.#count(failure)
+    if (!refusals.includes(failure)) this.#history.recordUnknown(name)
+  }
+
+  /** Sends a create until it has a response. */
+  async #create(name: string, isAlone = true): Promise<void> {
+    const headers = { 'idempotency-key': name }
+    for (let attempt = 1; ; attempt++) {
+      const result = await read(postCategory(this.#target(), name, headers))
+      const { failure, retryAfter } = result
+      if (failure === undefined) {
+        this.#history.record(name, result)
+        return
+      }
+      if (isAlone || failure !== 'idempotency_key_in_use') this.#count(failure)
+      if (attempt >= this.#maxAttempts) {
+        this.#history.faults.push(`${name} was given up after ${failure}`)
+        return
+      }
+      const isPatient = this.#options.attempts !== undefined
+      await sleep(isPatient ? documentedPause(attempt, retryAfter) : 20)
+    }
+  }
+
+  /** A list has everything that was acknowledged before. */
+  async #checkList(): Promise<void> {
+    const expected = [...this.#history.acknowledged]
+    const rows = await this.#list()
+    if (rows === undefined) return
+    this.#history.checkList(expected, rows)
+    this.lists++
+  }
+
+  /** Resolves with the rows of these clients, unless the request fails. */
+  async #list(): Promise<Record<string, unknown>[] | undefined> {
+    const { failure, body } = await read(send(this.#target()))
+    if (failure !== undefined) {
+      this.#count(failure)
+      return undefined
+    }
+    const rows = JSON.parse(body) as { name: string }[]
+    return rows.filter(({ name }) => name.startsWith(this.#prefix))
   }
 }

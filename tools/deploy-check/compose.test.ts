@@ -8,7 +8,7 @@ import path from 'node:path'
 import t, { type Test } from 'tap'
 import { commandsBelow, shellIn } from './commands.ts'
 import { makeApiKey } from '../../src/api-keys/api-key.ts'
-import { Load } from './load.ts'
+import { Clients } from '../../test/support/clients.ts'
 
 const folder = mkdtempSync(path.join(tmpdir(), 'petcat-compose-'))
 const backups = path.join(folder, 'backups')
@@ -78,20 +78,19 @@ async function underLoad(
   t: Test,
   commands: () => Promise<unknown>,
   expected: string[] = [],
-  attempts?: number
+  attempts = 8
 ) {
-  const load = new Load({ url, apiKey }, attempts)
-  t.teardown(load.end)
-  await load.creates(200)
+  const options = { attempts, pauseMs: 100 }
+  const clients = new Clients(t, [{ url, key: apiKey }], options)
+  await clients.stores(200)
   const start = Date.now()
   await commands()
   const seconds = Math.round((Date.now() - start) / 1000)
-  await load.creates(200)
-  const { acknowledged, failedAttempts, ...faults } = await load.stop()
-  t.comment(`${t.name}: ${seconds} s, ${acknowledged} creates`, failedAttempts)
-  t.same(faults, { lost: 0, doubled: 0, faults: [] })
-  const codes = Object.keys(failedAttempts)
-  t.ok(codes.every((code) => expected.includes(code)))
+  await clients.stores(200)
+  t.same(await clients.stop(), [])
+  const { creates, lists, failures } = clients
+  t.comment(t.name, { seconds, creates, lists, ...failures })
+  t.ok(Object.keys(failures).every((code) => expected.includes(code)))
 }
 
 /**

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import t, { type Test } from 'tap'
 import { commandsBelow, shellIn } from './commands.ts'
-import { Load } from './load.ts'
+import { Clients } from '../../test/support/clients.ts'
 
 const login = (role: string) =>
   `postgres://${role}:test@database.default/pet_categories`
@@ -47,24 +47,25 @@ await sh(`
   kubectl rollout status deployment/database`)
 await useImage('1')
 await sh(install)
-const apiKey = String((await sh(createApiKey)).split('\n').at(-1))
+const key = String((await sh(createApiKey)).split('\n').at(-1))
 
 // Requests go to the node of the database. The other one is drained.
 const node = await sh(
   `kubectl get pods -l app=database -o jsonpath='{.items[0].spec.nodeName} {.items[0].status.hostIP}'`
 )
 const [name = '', address = ''] = node.split(' ')
-const target = { url: `http://${address}:30907`, apiKey }
+const target = { url: `http://${address}:30907`, key }
 
 async function underLoad(t: Test, commands: string) {
-  const load = new Load(target)
-  t.teardown(load.end)
-  await load.creates(200)
+  const options = { attempts: 8, pauseMs: 100 }
+  const clients = new Clients(t, [target], options)
+  await clients.stores(200)
   await sh(commands)
-  await load.creates(200)
-  const { acknowledged, ...rest } = await load.stop()
-  t.comment(`${t.name}: ${acknowledged} creates`)
-  t.same(rest, { failedAttempts: {}, lost: 0, doubled: 0, faults: [] })
+  await clients.stores(200)
+  t.same(await clients.stop(), [])
+  const { creates, lists, failures } = clients
+  t.comment(t.name, { creates, lists })
+  t.same(failures, {})
 }
 
 /** The last two commands of the block, by which an upgrade begins and ends. */
