@@ -9,7 +9,8 @@ import { temporaryFolder } from '../../test/support/database.ts'
 import { document } from '../../test/support/examples.ts'
 import { list } from '../../test/support/requests.ts'
 import { startService } from '../../test/support/service.ts'
-import { laterVersion, sh } from './support.ts'
+import { codeIn } from '../commands.ts'
+import { laterVersion, shellWith } from './support.ts'
 import { fetchWithRetries } from './typescript/retry.ts'
 
 /** The blocks of code in `info.description`, in their order. */
@@ -19,10 +20,7 @@ const [
   typescript = '',
   forPython = '',
   python = ''
-] = Array.from(
-  document.info.description.matchAll(/^```\w+\n(.*?)^```$/gms),
-  ([, text = '']) => text
-)
+] = codeIn(document.info.description, '\\w+')
 const firstCalls = {
   curl: ['', curl],
   TypeScript: [forTypeScript, 'npx tsx first.mts'],
@@ -32,17 +30,20 @@ const firstCalls = {
 for (const [language, [install, call]] of Object.entries(firstCalls)) {
   t.test(`the first call of openapi.yaml in ${language}`, async (t) => {
     const service = await startService(t)
-    const env = { BASE_URL: `${service.url}/v1`, API_KEY: service.key }
     const cwd = temporaryFolder(t)
+    const sh = shellWith(cwd, {
+      BASE_URL: `${service.url}/v1`,
+      API_KEY: service.key
+    })
     writeFileSync(path.join(cwd, 'first.mts'), typescript)
     writeFileSync(path.join(cwd, 'first.py'), python)
 
-    await sh(t, install, cwd, env)
-    t.match(await sh(t, call, cwd, env), /\b1\b/)
+    await sh(install)
+    t.match(await sh(call), /\b1\b/)
     t.same((await list(service)).json(), [{ id: 1, name: 'Rabbit' }])
 
     const BASE_URL = await laterVersion(t)
-    t.match(await sh(t, call, cwd, { ...env, BASE_URL }), /\b7\b/)
+    t.match(await sh(call, { BASE_URL }), /\b7\b/)
   })
 }
 

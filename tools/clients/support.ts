@@ -2,23 +2,14 @@ import { createServer } from 'node:http'
 import path from 'node:path'
 import type { Test } from 'tap'
 import { listenOnLoopback } from '../../test/support/loopback.ts'
-import { call } from '../../test/support/process.ts'
+import { shellIn } from '../commands.ts'
 
-/** What pip has installed, and then what npm has, and the system. */
-const PATH = `${path.resolve('.venv/bin')}:${process.env['PATH']}`
-
-/** Runs commands, which must succeed. Returns their output. */
-export async function sh(
-  t: Test,
-  commands: string,
-  cwd: string,
-  env: Record<string, string>
-): Promise<string> {
-  const options = { cwd, env: { PATH, ...env } }
-  const { code, output } = await call(t, ['sh', '-ec', commands], options)
-  if (code !== 0) throw new Error(output)
-  return output
-}
+/** Returns what runs commands with what pip has installed, and then npm. */
+export const shellWith = (cwd: string, variables: NodeJS.ProcessEnv) =>
+  shellIn(cwd, {
+    PATH: `${path.resolve('.venv/bin')}:${process.env['PATH']}`,
+    ...variables
+  })
 
 /**
  * Starts the service of a later version, whose new category has one more

@@ -6,7 +6,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import t, { type Test } from 'tap'
-import { commandsBelow, shellIn } from './commands.ts'
+import { commandsBelow, shellIn } from '../commands.ts'
 import { makeApiKey } from '../../src/api-keys/api-key.ts'
 import { Clients } from '../../test/support/clients.ts'
 
@@ -35,7 +35,7 @@ DATABASE_TIMEOUT_MS=20000
 ${images}
 `
   )
-  const sh = shellIn(clone, { ...process.env, BACKUPS: backups })
+  const sh = shellIn(clone, { BACKUPS: backups })
 
   /** Runs a block of commands below a heading of the page, from 0. */
   const documented = (heading: string, index = 0, variables = {}) =>

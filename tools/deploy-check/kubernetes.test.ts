@@ -7,14 +7,13 @@ import { cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import t, { type Test } from 'tap'
-import { commandsBelow, shellIn } from './commands.ts'
+import { commandsBelow, shellIn } from '../commands.ts'
 import { Clients } from '../../test/support/clients.ts'
 
 const login = (role: string) =>
   `postgres://${role}:test@database.default/pet_categories`
 const folder = mkdtempSync(path.join(tmpdir(), 'petcat-kubernetes-'))
 const sh = shellIn(folder, {
-  ...process.env,
   DATABASE_URL: login('pet_categories_service'),
   OWNER_DATABASE_URL: login('pet_categories_owner')
 })

@@ -1,18 +1,23 @@
-// The commands of pages, and the shell that runs them.
+// The code of pages, and the shell that runs their commands.
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { promisify } from 'node:util'
 
 const runFile = promisify(execFile)
 
+/** Returns the blocks of code in Markdown whose language matches a pattern. */
+export function codeIn(text: string, language = 'sh'): string[] {
+  const blocks = text.matchAll(
+    new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\`$`, 'gms')
+  )
+  return Array.from(blocks, ([, code = '']) => code)
+}
+
 /** Returns the blocks of commands below a heading of a page. */
 export function commandsBelow(page: string, heading: string): string[] {
   const [, section = ''] = readFileSync(page, 'utf8').split(`## ${heading}\n`)
   const [text = ''] = section.split('\n## ')
-  return Array.from(
-    text.matchAll(/^```sh\n(.*?)^```$/gms),
-    ([, block = '']) => block
-  )
+  return codeIn(text)
 }
 
 /** Returns what runs commands in a folder, and resolves with what they print. */
@@ -22,9 +27,9 @@ export const shellIn =
     commands = 'exit 1',
     more: NodeJS.ProcessEnv = {}
   ): Promise<string> => {
-    const options = { cwd, env: { ...variables, ...more } }
+    const env = { ...process.env, ...variables, ...more }
     const program = ['-euo', 'pipefail', '-c', commands]
-    const running = runFile('bash', program, options)
+    const running = runFile('bash', program, { cwd, env })
     running.child.stdin?.end()
     return (await running).stdout.trim()
   }
