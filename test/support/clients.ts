@@ -11,21 +11,22 @@ export interface Endpoint {
   key: string
 }
 
-interface Options {
-  /**
-   * The attempts after which a client gives a create up, which is a fault. It
-   * pauses between them as openapi.yaml says. By default, it does neither.
-   */
-  attempts?: number
-  /** Milliseconds of a client between two creates, or two lists. */
-  pauseMs?: number
-}
-
 /** Seconds in which a failover ends. */
 const failoverTime = 180
 
 /** Milliseconds for a response: more than the service may take. */
 const responseTimeoutMs = 45_000
+
+/** Milliseconds before a create is sent again, and after it is stored. */
+const eager = { again: () => 20, next: 0 }
+/** As openapi.yaml says, but at most 15 s. */
+const patient = {
+  again: (attempt: number, retryAfter: number) =>
+    Math.max(Math.min(0.1 * 2 ** attempt, 15), retryAfter) *
+    1000 *
+    (1 + Math.random() / 2),
+  next: 100
+}
 
 /** Sends a request to the categories. */
 const send = ({ url, key }: Endpoint, headers = {}, init: RequestInit = {}) =>
@@ -71,12 +72,6 @@ async function read(responding: Promise<Response>) {
   }
 }
 
-/** Milliseconds after an attempt, as openapi.yaml says, but at most 15 s. */
-function documentedPause(attempt: number, retryAfter: number): number {
-  const seconds = Math.max(Math.min(0.1 * 2 ** attempt, 15), retryAfter)
-  return seconds * 1000 * (1 + Math.random() / 2)
-}
-
 /**
  * 16 clients that create categories until they are stopped, beside one that
  * lists them. Most creates have their name as Idempotency-Key, and are sent again
@@ -89,7 +84,7 @@ export class Clients {
   /** The number of lists that succeeded. */
   lists = 0
   readonly #targets: Endpoint[]
-  readonly #options: Options
+  readonly #pauses: typeof patient
   readonly #history = new CreateHistoryChecker()
   readonly #working: Promise<unknown>
   /** The names of these clients begin with it. */
@@ -97,11 +92,14 @@ export class Clients {
   #isStopped = false
   #maxAttempts: number
 
-  /** @param targets of which each request gets any; they may change meanwhile */
-  constructor(t: Test, targets: Endpoint[], options: Options = {}) {
+  /**
+   * @param targets of which each request gets any; they may change meanwhile
+   * @param maxAttempts after which a client gives a create up, which is a fault
+   */
+  constructor(t: Test, targets: Endpoint[], maxAttempts = Infinity) {
     this.#targets = targets
-    this.#options = options
-    this.#maxAttempts = options.attempts ?? Infinity
+    this.#pauses = maxAttempts === Infinity ? eager : patient
+    this.#maxAttempts = maxAttempts
     t.teardown(() => {
       this.#isStopped = true
       this.#maxAttempts = 0
@@ -143,7 +141,7 @@ export class Clients {
   async #repeat(act: (count: number) => Promise<void>): Promise<void> {
     for (let count = 1; !this.#isStopped; count++) {
       await act(count)
-      await sleep(this.#options.pauseMs ?? 0)
+      await sleep(this.#pauses.next)
     }
   }
 
@@ -201,8 +199,7 @@ export class Clients {
         this.#history.faults.push(`${name} was given up after ${failure}`)
         return
       }
-      const isPatient = this.#options.attempts !== undefined
-      await sleep(isPatient ? documentedPause(attempt, retryAfter) : 20)
+      await sleep(this.#pauses.again(attempt, retryAfter))
     }
   }
 

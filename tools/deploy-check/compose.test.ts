@@ -80,8 +80,7 @@ async function underLoad(
   expected: string[] = [],
   attempts = 8
 ) {
-  const options = { attempts, pauseMs: 100 }
-  const clients = new Clients(t, [{ url, key: apiKey }], options)
+  const clients = new Clients(t, [{ url, key: apiKey }], attempts)
   await clients.stores(200)
   const start = Date.now()
   await commands()

@@ -56,8 +56,7 @@ const [name = '', address = ''] = node.split(' ')
 const target = { url: `http://${address}:30907`, key }
 
 async function underLoad(t: Test, commands: string) {
-  const options = { attempts: 8, pauseMs: 100 }
-  const clients = new Clients(t, [target], options)
+  const clients = new Clients(t, [target], 8)
   await clients.stores(200)
   await sh(commands)
   await clients.stores(200)
