@@ -299,7 +299,8 @@ t.test('PostgreSQL is upgraded to a major version', async (t) => {
 })
 
 t.test('a failover to a synchronous standby, ten times', async (t) => {
-  // Each standby copies pg_hba.conf, and gets the name of the primary when that is gone.
+  // Each standby copies pg_hba.conf, needs as many connections as the primary, and gets its
+  // name when that is gone.
   await sh(
     `docker compose exec -T db sh -c 'echo "host replication all all scram-sha-256" >>$PGDATA/pg_hba.conf'`
   )
@@ -316,10 +317,10 @@ t.test('a failover to a synchronous standby, ten times', async (t) => {
       docker run -d --name $standby --network petcat-test_back --user postgres \
         -e PGPASSWORD=$(cat secrets/postgres_password) --entrypoint bash $image -ec '
           pg_basebackup -h db -U postgres -D /tmp/data -R -X stream -c fast
-          exec postgres -D /tmp/data -c listen_addresses=*' >/dev/null
+          exec postgres -D /tmp/data -c listen_addresses=* -c max_connections=200' >/dev/null
       psql $primary "ALTER SYSTEM SET synchronous_standby_names = 'walreceiver'"
       psql $primary 'SELECT pg_reload_conf()' >/dev/null
-      until [ "$(psql $primary "SELECT sync_state FROM pg_stat_replication WHERE state = 'streaming'")" = sync ]; do sleep 0.2; done
+      until [ "$(psql $primary "SELECT sync_state FROM pg_stat_replication WHERE state = 'streaming'")" = sync ]; do docker exec $standby sleep 0.2; done
       sleep 2
       docker kill $primary >/dev/null
       docker network disconnect petcat-test_back $primary
