@@ -299,6 +299,9 @@ t.test('PostgreSQL is upgraded to a major version', async (t) => {
 })
 
 t.test('a failover to a synchronous standby, ten times', async (t) => {
+  t.teardown(() =>
+    sh('docker ps -aq --filter name=petcat-test-standby | xargs docker rm -f')
+  )
   // Each standby copies pg_hba.conf, needs as many connections as the primary, and gets its
   // name when that is gone.
   await sh(
@@ -334,9 +337,6 @@ t.test('a failover to a synchronous standby, ten times', async (t) => {
       sleep 1
     done`),
     outage
-  )
-  await sh(
-    'docker ps -aq --filter name=petcat-test-standby | xargs docker rm -f'
   )
 })
 
