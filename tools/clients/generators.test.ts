@@ -1,4 +1,4 @@
-// What client teams rely on, with a generator that needs more than npm and pip:
+// What client teams rely on, with generators that need more than npm and pip:
 // within /v1, responses may get properties; and a mock of the document works.
 import { cpSync } from 'node:fs'
 import path from 'node:path'
@@ -6,20 +6,30 @@ import t from 'tap'
 import { run } from '../../test/support/process.ts'
 import { laterVersion, shellWith } from './support.ts'
 
-t.test('openapi-generator reads one more property', async (t) => {
-  const cwd = t.testdir()
-  const sh = shellWith(cwd, { BASE_URL: await laterVersion(t) })
-  cpSync(path.join(import.meta.dirname, 'program.go'), `${cwd}/program.go`)
-  cpSync('openapi.yaml', `${cwd}/openapi.yaml`)
-  const output = await sh(`
+/** How to generate and compile each client, and to run its program. */
+const clients = {
+  'oapi-codegen': `
+    mkdir client
+    go tool oapi-codegen -config config.yaml openapi.yaml
+    go run -buildvcs=false .`,
+  'openapi-generator': `
     openapi-generator-cli generate --input-spec openapi.yaml --generator-name go --output client \\
       --package-name petshop \\
       --model-name-mappings NewCategory=CategoryInput,NewPet=PetInput,NewMessage=MessageInput \\
       --additional-properties=disallowAdditionalPropertiesIfNotPresent=false
     cd client
-    go run -buildvcs=false ../program.go`)
-  t.match(output, /created 7$/)
-})
+    go run -buildvcs=false ../program.go`
+}
+
+for (const [name, commands] of Object.entries(clients)) {
+  t.test(`${name} reads a response with one more property`, async (t) => {
+    const cwd = t.testdir()
+    cpSync(path.join(import.meta.dirname, name), cwd, { recursive: true })
+    cpSync('openapi.yaml', path.join(cwd, 'openapi.yaml'))
+    const sh = shellWith(cwd, { BASE_URL: await laterVersion(t) })
+    t.match(await sh(commands), /created 7$/)
+  })
+}
 
 t.test('the page of a mock is the last', async (t) => {
   const command = 'npx --yes @stoplight/prism-cli@5.14.2 mock openapi.yaml'
