@@ -1,6 +1,6 @@
 // Installs clones of this commit by the commands of docs/operations.md, and breaks them in
 // each way that the runbook knows, while 16 clients create. Needs a Docker engine:
-// npm test -- --timeout=3600 tools/deploy-check/compose.test.ts
+// TAP_TIMEOUT=3600 npm test -- tools/deploy-check/compose.test.ts
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -2,7 +2,7 @@
 // kubectl, and rolls it and drains a node, while 16 clients create. Needs a Docker engine,
 // two workers whose node ports answer, and LOAD_IMAGES, a command that gives every node
 // the images of a tar, which is its last argument:
-// npm test -- --timeout=1800 tools/deploy-check/kubernetes.test.ts
+// TAP_TIMEOUT=1800 npm test -- tools/deploy-check/kubernetes.test.ts
 import { cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
