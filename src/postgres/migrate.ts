@@ -61,7 +61,7 @@ export const migrationNames = (): string[] =>
     .sort()
 
 /** What to do about a statement of a migration that failed, by SQLSTATE. */
-const remedies: Record<string, string> = {
+const statementRemedies: Record<string, string> = {
   '42501': 'migrate as the owner of the database',
   '55P03': 'a transaction holds a lock, and nothing has changed: try again',
   '40P01': 'another transaction was in the way: try again'
@@ -79,7 +79,7 @@ export async function applyMigrations(url: string, log: Logger): Promise<void> {
     const names = await applyInTransaction(url)
     for (const migration of names) log.info({ migration }, 'migrated')
   } catch (cause) {
-    const remedy = remedies[postgresErrorIn(cause).code ?? '']
+    const remedy = statementRemedies[postgresErrorIn(cause).code ?? '']
     const message = [messageOf(cause), remedy].filter(Boolean).join(': ')
     throw new Error(message, { cause })
   }
