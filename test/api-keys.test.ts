@@ -1,6 +1,6 @@
 import t from 'tap'
 import { makeApiKey } from '../src/api-keys/api-key.ts'
-import { listApiKeys, revokeApiKey } from '../src/api-keys/store.ts'
+import { listApiKeys, revokeApiKey } from '../src/api-keys/manage-api-keys.ts'
 import { sha256Bytea } from '../src/postgres/sql.ts'
 import { query } from './support/database.ts'
 import { operations, requestOf, scopes } from './support/examples.ts'

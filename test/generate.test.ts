@@ -20,6 +20,6 @@ t.test('a stale generated file is named', async (t) => {
 
   const file = 'generated/types.ts'
   appendFileSync(path.join(cwd, file), '// edited\n')
-  const check = ['node', '--import=tsx', 'tools/generate.ts', '--check']
+  const check = ['node', 'tools/run.js', 'tools/generate.ts', '--check']
   t.match(await call(t, check, { cwd }), { code: 1, output: file })
 })

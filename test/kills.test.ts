@@ -3,7 +3,7 @@
 // the processors, so a seed would repeat nothing.
 import { randomInt } from 'node:crypto'
 import t from 'tap'
-import { createApiKey } from '../src/api-keys/store.ts'
+import { createApiKey } from '../src/api-keys/manage-api-keys.ts'
 import { Clients } from './support/clients.ts'
 import {
   connect,

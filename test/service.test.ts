@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import t, { type Test } from 'tap'
-import { createApiKey } from '../src/api-keys/store.ts'
+import { createApiKey } from '../src/api-keys/manage-api-keys.ts'
 import { Clients, postCategory } from './support/clients.ts'
 import {
   closeGates,

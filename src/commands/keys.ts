@@ -2,7 +2,11 @@
 // `npm run keys`, or `pet-categories-keys` in the image: manages API keys.
 import { parseArgs } from 'node:util'
 import { exitWithError } from '../exit-with-error.ts'
-import { createApiKey, listApiKeys, revokeApiKey } from '../api-keys/store.ts'
+import {
+  createApiKey,
+  listApiKeys,
+  revokeApiKey
+} from '../api-keys/manage-api-keys.ts'
 import { readApiDocument } from '../openapi/document.ts'
 import { withConnection } from './with-connection.ts'
 

@@ -21,7 +21,7 @@ interface CreateDefinition<Body, Schema> extends Omit<
   operationId: string
   bodyColumns: BodyColumns<Body>
   /** The response if the body refers to something that does not exist. */
-  invalid?: (body: Body) => HttpError
+  whenInvalid?: (body: Body) => HttpError
 }
 
 /** A valid request to an operation that creates a row. */
@@ -54,7 +54,7 @@ export function creationHandler<Body extends object, Schema>(
   database: Database,
   definition: CreateDefinition<Body, Schema>
 ) {
-  const { operationId, bodyColumns, invalid } = definition
+  const { operationId, bodyColumns, whenInvalid } = definition
   const properties = Object.keys(bodyColumns) as (keyof Body & string)[]
   const columns = Object.values<[column: string, type: string]>(bodyColumns)
   const insertDefinition = {
@@ -107,7 +107,7 @@ export function creationHandler<Body extends object, Schema>(
       case 'blocked':
         throw unavailable
       case 'invalid':
-        throw invalid?.(body) ?? new Error(`${operationId} rejects nothing`)
+        throw whenInvalid?.(body) ?? new Error(`${operationId} has no check`)
     }
   }
 }

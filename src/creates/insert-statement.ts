@@ -12,8 +12,11 @@ export interface InsertDefinition<Schema> {
   ownColumns?: Record<string, string>
   /** Writes the response, from the columns of both. */
   json: RowJson<Schema>
-  /** An SQL expression: why the row cannot be stored, or NULL if it can. */
-  rejection?: string
+  /**
+   * An SQL expression: `blocked` or `invalid` if the row cannot be stored,
+   * otherwise NULL.
+   */
+  check?: string
 }
 
 /** What became of a row. Only the first two have a response. */
@@ -25,9 +28,9 @@ export type Outcome =
   | 'reused'
   /** Another request with this Idempotency-Key is in progress. */
   | 'in_use'
-  /** From `rejection`: what the row refers to is locked. */
+  /** From `check`: what the row refers to is locked. */
   | 'blocked'
-  /** From `rejection`: what the row refers to does not exist. */
+  /** From `check`: what the row refers to does not exist. */
   | 'invalid'
 
 /**
@@ -69,7 +72,7 @@ export function insertSql<Schema>(
     newId,
     ownColumns = {},
     json,
-    rejection = 'NULL'
+    check = 'NULL'
   }: InsertDefinition<Schema>,
   { hasIdempotencyKeys }: { hasIdempotencyKeys: boolean }
 ): string {
@@ -99,7 +102,7 @@ export function insertSql<Schema>(
         *,
         coalesce(
           ${withKeys(outcomeByKeySql)}
-          ${rejection},
+          ${check},
           'created'
         ) AS outcome
       FROM input

@@ -81,8 +81,8 @@ export function petHandlers(database: Database) {
         status: ['status', 'text']
       },
       json: petJson,
-      rejection: 'check_category(category_id)',
-      invalid: unknownCategory
+      check: 'check_category(category_id)',
+      whenInvalid: unknownCategory
     }),
 
     getPet: async ({ params: { petId } }) => {

@@ -2,7 +2,10 @@ import type { Logger } from 'pino'
 import type { Test } from 'tap'
 import { buildApp } from '../../src/app.ts'
 import { type Config, loadConfig } from '../../src/config.ts'
-import { createApiKey, type Limits } from '../../src/api-keys/store.ts'
+import {
+  createApiKey,
+  type Limits
+} from '../../src/api-keys/manage-api-keys.ts'
 import { Metrics } from '../../src/metrics.ts'
 import { readApiDocument } from '../../src/openapi/document.ts'
 import { Database } from '../../src/postgres/database.ts'

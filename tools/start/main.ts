@@ -1,7 +1,10 @@
 // `npm start`: runs the service on DATABASE_URL. Without it, the launcher starts
 // the embedded PostgreSQL, and runs the service as its lesser role.
 import pg from 'pg'
-import { createApiKey, listApiKeys } from '../../src/api-keys/store.ts'
+import {
+  createApiKey,
+  listApiKeys
+} from '../../src/api-keys/manage-api-keys.ts'
 import { exitWithError } from '../../src/exit-with-error.ts'
 import { runUntilSignal } from '../../src/run-until-signal.ts'
 import { provideDatabase } from './database.ts'
