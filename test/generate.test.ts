@@ -14,6 +14,7 @@ t.test('a stale generated file is named', async (t) => {
     'package.json',
     'src',
     'tools/generate.ts',
+    'tools/run.js',
     '.prettierrc.json'
   ])
     cpSync(name, path.join(cwd, name), { recursive: true })
