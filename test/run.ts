@@ -12,6 +12,7 @@ import path from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
+import { stripVTControlCharacters } from 'node:util'
 import { startEmbeddedPostgres } from '../tools/start/embedded-postgres.ts'
 import { empty, migrate, query, urlOf } from './support/database.ts'
 import { copyData } from './support/postgres.ts'
@@ -56,6 +57,12 @@ function testFiles(): string[] {
   return [...new Set([...slow, ...all])]
 }
 
+/** Removes the colours of tap's differences, unless a terminal shows them. */
+async function* uncoloured(output: AsyncIterable<Buffer | string>) {
+  for await (const text of output)
+    yield process.stdout.isTTY ? text : stripVTControlCharacters(String(text))
+}
+
 /**
  * Runs test files to their end. Node.js runs them, because the runner of tap
  * loads hooks into each file, which compile, mock and trace modules that no test
@@ -81,7 +88,9 @@ async function runFiles(environment: Record<string, string>): Promise<void> {
   results.on('test:fail', () => {
     process.exitCode = 1
   })
-  await pipeline(results, new spec(), process.stdout, { end: false })
+  await pipeline(results, new spec(), uncoloured, process.stdout, {
+    end: false
+  })
 }
 
 const setServicePassword = (password: string) =>
