@@ -34,7 +34,7 @@ export default defineConfig(
   },
   {
     // tap awaits its subtests itself.
-    files: ['test/**', 'tools/**'],
+    files: ['test/**', 'tools/**/*.test.ts'],
     rules: { '@typescript-eslint/no-floating-promises': 'off' }
   },
   { files: ['**/*.js'], extends: [tseslint.configs.disableTypeChecked] }

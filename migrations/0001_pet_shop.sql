@@ -127,7 +127,7 @@ BEGIN
   END IF;
 
   PERFORM FROM categories WHERE id = category_id;
-  RETURN CASE WHEN FOUND THEN 'blocked' ELSE 'invalid' END;
+  RETURN CASE WHEN FOUND THEN 'locked' ELSE 'invalid' END;
 END $$;
 
 -- The transaction of the migrations goes on.

@@ -37,8 +37,8 @@ export interface BatchOptions {
   /** Maximum number of items in a run. */
   maxSize?: number
   /**
-   * Whether a call joins one that waits with an equal item: `String` makes the
-   * same text of both.
+   * Whether a call joins one that waits with an equal item: their JSON is
+   * equal.
    */
   joinsEqual?: boolean
 }
@@ -106,7 +106,7 @@ export function batch<Item, Result>(
   return (item) =>
     new Promise((resolve, reject) => {
       const caller = { resolve, reject }
-      const identity = joinsEqual ? String(item) : caller
+      const identity = joinsEqual ? JSON.stringify(item) : caller
       const equal = waiting.get(identity)
       if (equal !== undefined) {
         equal.callers.push(caller)

@@ -32,27 +32,31 @@ t.test('calls that wait for too long reject as overload', async (t) => {
 })
 
 t.test('calls that wait with equal items share one of them', async (t) => {
-  const runs: number[][][] = []
-  const run = (items: number[][]) => {
+  type Page = (number | string)[]
+  const runs: Page[][] = []
+  const run = (items: Page[]) => {
     runs.push(items)
     return Promise.resolve(items)
   }
   const call = batch(run, { ...patient, maxSize: 2, joinsEqual: true })
 
+  // The last two are equal as texts.
   const pages = [
     [1, 20],
     [1, 20],
     [2, 20],
+    [2, 20],
     [1, 20],
-    [3, 20]
+    ['1,20'],
+    ['1', 20]
   ]
   t.same(await Promise.all(pages.map(call)), pages)
-  t.same(runs, [
+  t.strictSame(runs, [
     [
       [1, 20],
       [2, 20]
     ],
-    [[3, 20]]
+    [['1,20'], ['1', 20]]
   ])
 
   t.same(await call([1, 20]), [1, 20], 'a run that has started takes no call')

@@ -2,7 +2,7 @@
 // and rejects the line after each `@ts-expect-error`.
 import type { OperationHandlers } from '../generated/operations.ts'
 import type { components } from '../generated/types.ts'
-import type { RawJson } from '../src/postgres/row-json.ts'
+import type { RawJson } from '../src/postgres/json.ts'
 
 type Handler = OperationHandlers['createCategory']
 

@@ -2,7 +2,7 @@
 // it, and no others.
 import t from 'tap'
 import { expiredIdempotencyKeysRemover } from '../src/creates/expired-idempotency-keys.ts'
-import { maxConnections } from '../src/postgres/database.ts'
+import { poolSize } from '../src/postgres/database.ts'
 import { createDatabase, lockAwaited, lockTable } from './support/database.ts'
 import { create, get, keyed, list, outcome, post } from './support/requests.ts'
 import { startService } from './support/service.ts'
@@ -78,6 +78,6 @@ t.test('no statement waits for the connections of another one', (t) => {
   expiredIdempotencyKeysRemover(service.database)
   const statements = [...service.database.statements.values()]
   const sum = statements.reduce((total, one) => total + one.connections, 0)
-  t.equal(sum, maxConnections)
+  t.ok(sum <= poolSize, `${sum} connections`)
   t.end()
 })

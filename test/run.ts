@@ -104,7 +104,7 @@ async function rejectInstallation(): Promise<void> {
   )
   if (passwords.length > 0)
     throw new Error(
-      'the tests would change the password of pet_categories_service: set TEST_DATABASE_URL to a server without an installation'
+      'the tests would change the password of pet_categories_service, which an installation or a killed run has set: set it to NULL, or TEST_DATABASE_URL to another server'
     )
 }
 
@@ -119,12 +119,15 @@ await migrate(urlOf(server.url, template))
 const { password } = new URL(server.url)
 await setServicePassword(`'${password}'`)
 
-await runFiles({
-  TEST_DATA: data,
-  TEST_SERVER: server.url,
-  TEST_TEMPLATE: template
-})
-await setServicePassword('NULL')
-await query(server.url, `DROP DATABASE ${template} WITH (FORCE)`)
-await server.stop()
+try {
+  await runFiles({
+    TEST_DATA: data,
+    TEST_SERVER: server.url,
+    TEST_TEMPLATE: template
+  })
+} finally {
+  await setServicePassword('NULL')
+  await query(server.url, `DROP DATABASE ${template} WITH (FORCE)`)
+  await server.stop()
+}
 rmSync(folder, { recursive: true, force: true, maxRetries: 10 })

@@ -87,7 +87,11 @@ t.test('waits that were given up use up no connections', async (t) => {
 
   const [key] = await query(url, 'SELECT max(id) AS id FROM api_keys')
   const revoke = [...command('keys'), 'revoke', String(key?.['id'])]
-  const revoked = await call(t, revoke, { env: { DATABASE_URL: url } })
+  // Its own options do not replace those of the command.
+  const withOptions = new URL(url)
+  withOptions.searchParams.set('options', '-c work_mem=4MB')
+  const env = { DATABASE_URL: withOptions.href }
+  const revoked = await call(t, revoke, { env })
   t.equal(revoked.code, 0, revoked.output)
   const isRevoked = async () =>
     (await outcome(list(service))) === 'unauthorized'

@@ -1,5 +1,6 @@
 import pg, { type ClientBase } from 'pg'
 import { loadConfig } from '../config.ts'
+import { parseUrl } from '../postgres/database.ts'
 import { throwWithRemedy } from '../postgres/remedies.ts'
 import { appliedSql } from '../postgres/readiness.ts'
 
@@ -19,13 +20,14 @@ export async function withConnection(
   command: (connection: ClientBase) => Promise<string | object[]>
 ): Promise<void> {
   const { DATABASE_URL, DATABASE_TIMEOUT_MS } = loadConfig(process.env)
+  const server = parseUrl(DATABASE_URL)
   const connection = new pg.Client({
-    connectionString: DATABASE_URL,
+    ...server,
     // Not that of the service, whose abandoned connections are ended.
     application_name: 'pet-categories command',
     connectionTimeoutMillis: DATABASE_TIMEOUT_MS,
     query_timeout: DATABASE_TIMEOUT_MS,
-    options
+    options: [server.options, options].join(' ').trim()
   })
   // A lost connection also fails its statement.
   connection.on('error', () => {})

@@ -2,7 +2,7 @@ import type { FastifyReply } from 'fastify'
 import type { ApiKey } from '../api-keys/api-key.ts'
 import { HttpError, retryAfterHeader, unavailable } from '../errors.ts'
 import type { Database, Statement } from '../postgres/database.ts'
-import type { BodyColumns, RawJson } from '../postgres/row-json.ts'
+import type { BodyColumns, RawJson } from '../postgres/json.ts'
 import { idempotencyHashesOf } from './idempotency-hashes.ts'
 import {
   type InsertDefinition,
@@ -104,7 +104,7 @@ export function creationHandler<Body extends object, Schema>(
         throw idempotencyKeyReused
       case 'in_use':
         throw idempotencyKeyInUse
-      case 'blocked':
+      case 'locked':
         throw unavailable
       case 'invalid':
         throw whenInvalid?.(body) ?? new Error(`${operationId} has no check`)

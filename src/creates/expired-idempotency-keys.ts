@@ -66,17 +66,20 @@ export function expiredIdempotencyKeysRemover(
     'removeExpiredIdempotencyKeys',
     deleteExpiredSql
   )
-  /** Seconds since 1970, at which the next search begins. */
-  let newest = -Infinity
+  /** When the newest removed one was created, in seconds since 1970. */
+  let newestRemoved = -Infinity
 
   return async () => {
     let deleted: { createdAt: number }[]
     do {
       // Deleting twice does no harm.
-      deleted = await database.run(statement, [newest], {
+      deleted = await database.run(statement, [newestRemoved], {
         callerMayRepeat: true
       })
-      newest = Math.max(newest, ...deleted.map(({ createdAt }) => createdAt))
+      newestRemoved = Math.max(
+        newestRemoved,
+        ...deleted.map(({ createdAt }) => createdAt)
+      )
     } while (deleted.length === maxDeleted && signal?.aborted !== true)
   }
 }

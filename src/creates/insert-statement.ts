@@ -1,4 +1,4 @@
-import type { RowJson } from '../postgres/row-json.ts'
+import type { JsonSql } from '../postgres/json.ts'
 import { rawSql } from '../postgres/sql.ts'
 
 /** What a statement stores in a table. */
@@ -11,9 +11,9 @@ export interface InsertDefinition<Schema> {
   /** SQL expressions for further columns that the service sets, by column. */
   ownColumns?: Record<string, string>
   /** Writes the response, from the columns of both. */
-  json: RowJson<Schema>
+  json: JsonSql<Schema>
   /**
-   * An SQL expression: `blocked` or `invalid` if the row cannot be stored,
+   * An SQL expression: `locked` or `invalid` if the row cannot be stored,
    * otherwise NULL.
    */
   check?: string
@@ -29,7 +29,7 @@ export type Outcome =
   /** Another request with this Idempotency-Key is in progress. */
   | 'in_use'
   /** From `check`: what the row refers to is locked. */
-  | 'blocked'
+  | 'locked'
   /** From `check`: what the row refers to does not exist. */
   | 'invalid'
 

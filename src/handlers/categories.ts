@@ -2,13 +2,13 @@ import type { OperationHandlers } from '../../generated/operations.ts'
 import type { components } from '../../generated/types.ts'
 import { creationHandler } from '../creates/creation-handler.ts'
 import type { Database } from '../postgres/database.ts'
-import { rowJson } from '../postgres/row-json.ts'
+import { jsonSql } from '../postgres/json.ts'
 import { listHandler } from '../reads/list-handler.ts'
 import type { ResponseBuffers } from '../reads/response-buffers.ts'
 
 type Schemas = components['schemas']
 
-const categoryJson = rowJson<Schemas['Category']>({
+const categoryJson = jsonSql<Schemas['Category']>({
   id: 'id',
   name: 'name',
   description: 'description'

@@ -2,7 +2,7 @@ import type { OperationHandlers } from '../../generated/operations.ts'
 import type { components } from '../../generated/types.ts'
 import { creationHandler } from '../creates/creation-handler.ts'
 import type { Database } from '../postgres/database.ts'
-import { rowJson, utcTime } from '../postgres/row-json.ts'
+import { jsonSql, utcTime } from '../postgres/json.ts'
 
 type Schemas = components['schemas']
 
@@ -17,7 +17,7 @@ export const messageHandlers = (database: Database) =>
         newId: 'time_ordered_uuid()',
         bodyColumns: { message: ['message', 'text'] },
         ownColumns: { status: `'queued'`, created_at: 'now()::timestamptz(3)' },
-        json: rowJson<Schemas['Message']>({
+        json: jsonSql<Schemas['Message']>({
           id: 'id',
           message: 'message',
           status: 'status',

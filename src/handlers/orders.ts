@@ -1,13 +1,13 @@
 import type { OperationHandlers } from '../../generated/operations.ts'
 import type { components } from '../../generated/types.ts'
 import type { Database } from '../postgres/database.ts'
-import { rowJson, utcTime } from '../postgres/row-json.ts'
+import { jsonSql, utcTime } from '../postgres/json.ts'
 import { rawSql } from '../postgres/sql.ts'
 import { pageHandler } from '../reads/page-handler.ts'
 
 type Order = components['schemas']['Order']
 
-const orderJson = rowJson<Order>({
+const orderJson = jsonSql<Order>({
   id: 'id',
   petId: 'pet_id',
   quantity: 'quantity',

@@ -3,7 +3,7 @@ import type { components } from '../../generated/types.ts'
 import { creationHandler } from '../creates/creation-handler.ts'
 import { HttpError, notFound } from '../errors.ts'
 import type { Database } from '../postgres/database.ts'
-import { type RawJson, rowJson } from '../postgres/row-json.ts'
+import { type RawJson, jsonSql } from '../postgres/json.ts'
 import { rawSql } from '../postgres/sql.ts'
 import { pageHandler } from '../reads/page-handler.ts'
 import { rowReader } from '../reads/row-reader.ts'
@@ -11,7 +11,7 @@ import { rowReader } from '../reads/row-reader.ts'
 type Schemas = components['schemas']
 type Pet = Schemas['Pet']
 
-const petJson = rowJson<Pet>({
+const petJson = jsonSql<Pet>({
   id: 'id',
   name: 'name',
   categoryId: 'category_id',

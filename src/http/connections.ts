@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 import { badRequest, HttpError } from '../errors.ts'
 
 /** More are closed at once. The proxy opens at most 2,000 to a replica. */
-const maxConnections = 2048
+const maxClients = 2048
 
 /** Milliseconds for one more request on a connection, during a shutdown. */
 const lastRequestMs = 1000
@@ -19,7 +19,7 @@ const newestReplies = new WeakMap<Socket, FastifyReply>()
 export function manageConnections(app: FastifyInstance): void {
   const { server } = app
   const sockets = new Set<Socket>()
-  server.maxConnections = maxConnections
+  server.maxConnections = maxClients
   server.on('connection', (socket) => {
     sockets.add(socket)
     socket.once('close', () => sockets.delete(socket))

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { RawJson } from '../postgres/row-json.ts'
+import type { RawJson } from '../postgres/json.ts'
 
 /** The shape that openapi-typescript gives an operation. */
 interface OperationTypes {

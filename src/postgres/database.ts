@@ -25,7 +25,7 @@ import { rawSql } from './sql.ts'
  * Connections of a replica: at least as many as its statements may use
  * together, so that no statement ever waits for the connections of another one.
  */
-export const maxConnections = 20
+export const poolSize = 20
 
 /** A statement, which each connection prepares once, under its name. */
 export interface Statement {
@@ -34,6 +34,12 @@ export interface Statement {
   /** How many connections `batch` and `share` let it use at the same time. */
   connections: number
 }
+
+/**
+ * For a statement that runs only after another one has failed, and takes the
+ * connection that the other one has released.
+ */
+export const releasedConnection = { connections: 0 }
 
 /**
  * Ends the server processes of writes that were given up while they waited for
@@ -89,7 +95,7 @@ export class Database {
     // Completed by the variables of libpq.
     const { database, host, port, user } = new pg.Client(server)
     log.info(`using the database ${database} at ${host}:${port} as ${user}`)
-    this.#pool = openPool(server, timeoutMs, maxConnections)
+    this.#pool = openPool(server, timeoutMs, poolSize)
     metrics.addGauge(
       'database_connections_active',
       'Connections in use',
@@ -98,9 +104,7 @@ export class Database {
     this.#endAbandonedWrites = this.statement(
       'endAbandonedWrites',
       endAbandonedWritesSql,
-      // It runs only after a write was given up, which has released its
-      // connection.
-      { connections: 0 }
+      releasedConnection
     )
   }
 
@@ -186,8 +190,7 @@ export class Database {
   /**
    * Lets equal calls that wait at the same time share one run and its result:
    * ten requests for the same page cause one statement. It is a batch of one
-   * item, which equal calls join. Items are equal if `String` makes the same
-   * text of both.
+   * item, which equal calls join. Items are equal if their JSON is.
    */
   share<Item, Result>(
     statement: Statement,
@@ -253,8 +256,11 @@ const execute = <Row extends QueryResultRow>(
     )
   })
 
-/** Reads a URL, and the certificate files that it names. */
-function parseUrl(url: string): ClientConfig {
+/**
+ * Reads a URL, and the certificate files that it names. pg itself would let the
+ * parameters of a `connectionString` override the other settings.
+ */
+export function parseUrl(url: string): ClientConfig {
   try {
     return parseIntoClientConfig(url)
   } catch (cause) {

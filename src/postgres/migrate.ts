@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import pg, { type ClientBase } from 'pg'
 import type { Logger } from 'pino'
 import { messageOf } from '../errors.ts'
+import { parseUrl } from './database.ts'
 import { throwWithRemedy, UnusableDatabase } from './remedies.ts'
 import { postgresErrorIn } from './failures.ts'
 import { rawSql } from './sql.ts'
@@ -36,7 +37,7 @@ export const unreleased =
   'an unreleased version made the tables of this database: ' +
   'export what you need, and start anew with an empty database'
 
-/** A row if that is so. */
+/** Returns a row if an unreleased version made the tables. */
 export const unreleasedSql = rawSql`
   SELECT
   WHERE to_regclass('api_keys') IS NOT NULL
@@ -88,7 +89,7 @@ export async function applyMigrations(url: string, log: Logger): Promise<void> {
 /** Returns the names of the migrations that it has applied. */
 async function applyInTransaction(url: string): Promise<string[]> {
   const connection = new pg.Client({
-    connectionString: url,
+    ...parseUrl(url),
     // Not that of the service, whose abandoned connections are ended.
     application_name: 'pet-categories migrate',
     connectionTimeoutMillis: connectTimeoutMs,

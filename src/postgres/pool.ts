@@ -92,7 +92,10 @@ const neededSettings = (timeoutMs: number): Record<string, string> => ({
   transaction_read_only: 'off'
 })
 
-/** Only a superuser may set the first; the second is not ours to change. */
+/**
+ * Only a superuser may set the replication role, and whether a server is
+ * read-only is not ours to change.
+ */
 const checkedOnly = ['session_replication_role', 'transaction_read_only']
 
 /** The settings as options of the server's command line. */

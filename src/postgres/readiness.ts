@@ -1,5 +1,5 @@
 import { messageOf } from '../errors.ts'
-import type { Database } from './database.ts'
+import { type Database, releasedConnection } from './database.ts'
 import { throwWithRemedy, UnusableDatabase } from './remedies.ts'
 import { postgresErrorIn } from './failures.ts'
 import { migrationNames, unreleased, unreleasedSql } from './migrate.ts'
@@ -22,9 +22,7 @@ export function readinessCheck(database: Database): () => Promise<void> {
   const unreleasedTables = database.statement(
     'unreleasedTables',
     unreleasedSql,
-    // It runs only after appliedMigrations has failed, which has released its
-    // connection.
-    { connections: 0 }
+    releasedConnection
   )
   const repeatable = { callerMayRepeat: true }
 

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { HttpError } from '../errors.ts'
 import type { Database, Statement } from '../postgres/database.ts'
-import type { RawJson, RowJson } from '../postgres/row-json.ts'
+import type { RawJson, JsonSql } from '../postgres/json.ts'
 import { rawSql } from '../postgres/sql.ts'
 import { CachedBody } from './cached-body.ts'
 import type { ResponseBuffers } from './response-buffers.ts'
@@ -69,7 +69,7 @@ interface ListDefinition<Item> {
    */
   table: string
   /** Writes an item. */
-  json: RowJson<Item>
+  json: JsonSql<Item>
 }
 
 /** Not a 503, because a repeated request would get the same error. */
@@ -117,7 +117,7 @@ export function listHandler<Item>(
  * once.
  */
 function listReader(database: Database, maxSize: number, statement: Statement) {
-  // Before the first read: no version of PostgreSQL is empty.
+  // Before the first read: PostgreSQL never makes an empty version.
   let last: ReadList = { version: '', body: undefined }
 
   async function read(): Promise<ReadList> {

@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify'
 import type { Database, Statement } from '../postgres/database.ts'
-import type { RawJson } from '../postgres/row-json.ts'
+import type { RawJson } from '../postgres/json.ts'
 
 /** A row of a page. */
 interface PageRow<Item> {
@@ -21,7 +21,7 @@ interface PageQuery {
  * same page share a statement.
  *
  * @param statement selects `id` and `json` of the rows after the id `$1`, at
- *   most `$2`; the filter of the query, if it has one, is `$3`
+ *   most `$2`; the filters of the query follow, in the order of their names
  */
 export function pageHandler<Item>(database: Database, statement: Statement) {
   const readRows = database.share(statement, (values: unknown[]) =>
@@ -32,9 +32,9 @@ export function pageHandler<Item>(database: Database, statement: Statement) {
     { query }: { query: PageQuery },
     reply: FastifyReply
   ): Promise<RawJson<Item[]>> => {
-    const { after, limit, ...filter } = query
+    const { after, limit, ...filters } = query
     // One more row than the page has tells whether another page follows.
-    const values = [after, limit + 1, ...Object.values(filter)]
+    const values = [after, limit + 1, ...valuesByName(filters)]
     const rows = await readRows(values)
     const page = rows.slice(0, limit)
     const last = page.at(-1)
@@ -46,6 +46,12 @@ export function pageHandler<Item>(database: Database, statement: Statement) {
     return `[${page.map(({ json }) => json).join(',')}]` as RawJson<Item[]>
   }
 }
+
+/** Not in the order in which the client sent them. */
+const valuesByName = (filters: Record<string, unknown>): unknown[] =>
+  Object.keys(filters)
+    .sort()
+    .map((name) => filters[name])
 
 /** It is relative, because a proxy may hide the address (RFC 8288). */
 function linkTo(query: PageQuery): string {

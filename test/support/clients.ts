@@ -51,7 +51,7 @@ const isWorthResending = (status: number): boolean =>
 /** The codes of failures without an effect. */
 const refusals = ['unavailable', 'rate_limited']
 
-/** Resolves with the response, and why it is none, or not the last. */
+/** Reads a response. It has a `failure` if the request should be sent again. */
 async function read(responding: Promise<Response>) {
   try {
     const response = await responding

@@ -4,7 +4,7 @@ import type { Test } from 'tap'
 import { listenOnLoopback } from '../../test/support/loopback.ts'
 import { shellIn } from '../commands.ts'
 
-/** Returns what runs commands with what pip has installed, and then npm. */
+/** Returns a shell in a folder, which finds the programs that pip has installed. */
 export const shellWith = (cwd: string, variables: NodeJS.ProcessEnv) =>
   shellIn(cwd, {
     PATH: `${path.resolve('.venv/bin')}:${process.env['PATH']}`,

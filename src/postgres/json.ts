@@ -13,7 +13,7 @@ export type RawJson<Schema> = (Buffer | string) & {
 }
 
 /** An SQL expression that writes a row as the JSON of a schema. */
-export type RowJson<Schema> = string & {
+export type JsonSql<Schema> = string & {
   readonly [schema]: (value: Schema) => Schema
 }
 
@@ -22,18 +22,18 @@ export type RowJson<Schema> = string & {
  * be NULL; another one that is NULL is left out. Joined texts take PostgreSQL
  * half as long as `json_strip_nulls(json_build_object(…))`.
  *
- * @example rowJson<Pet>({ id: 'id', categoryId: 'category_id', … })
+ * @example jsonSql<Pet>({ id: 'id', categoryId: 'category_id', … })
  * @param columns the SQL of each property of the schema: the compiler demands
  *   all of them
  */
-export function rowJson<Schema>(columns: {
+export function jsonSql<Schema>(columns: {
   [Property in keyof Schema]-?: string
-}): RowJson<Schema> {
+}): JsonSql<Schema> {
   const [first, ...others] = Object.entries<string>(columns).map(
     ([name, column]) => `"${name}":' || to_json(${column})::text`
   )
   const optional = others.map((property) => `coalesce(',${property}, '')`)
-  return [`'{${first}`, ...optional, `'}'`].join(' || ') as RowJson<Schema>
+  return [`'{${first}`, ...optional, `'}'`].join(' || ') as JsonSql<Schema>
 }
 
 /** The SQL of a time as the API returns it: in UTC, with milliseconds. */
