@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # What roll, backup and restore share. Begins in the root of the clone.
 set -eu
 # What they write is for its owner only.
