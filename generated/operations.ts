@@ -1,12 +1,12 @@
 // Written by `npm run generate`. Do not edit.
 
-import type { Handler } from '../src/openapi/handler.ts'
+import type { OperationHandler } from '../src/openapi/operation-handler.ts'
 import { notImplemented } from '../src/openapi/not-implemented.ts'
 import type { operations } from './types.ts'
 
 /** The handler of each operation, by operationId. */
 export type OperationHandlers = {
-  [Id in keyof operations]: Handler<operations[Id]>
+  [Id in keyof operations]: OperationHandler<operations[Id]>
 }
 
 /** Respond with 501 until src/handlers has the handler of the operation. */

@@ -10,25 +10,25 @@ WHERE application_name = current_setting('application_name')
   AND query_start < now() - $1 * interval '1 ms';
 
 -- listCategories
-WITH current_version AS MATERIALIZED (
+WITH current_snapshot AS MATERIALIZED (
   SELECT concat_ws(
     ' ',
     pg_current_snapshot(),
     pg_postmaster_start_time(),
     pg_stat_get_bgwriter_stat_reset_time()
-  ) AS version
+  ) AS snapshot
 ),
 list AS MATERIALIZED (
   SELECT
-    version,
-    CASE WHEN version IS DISTINCT FROM $1 THEN (
+    snapshot,
+    CASE WHEN snapshot IS DISTINCT FROM $1 THEN (
       SELECT '[' || coalesce(string_agg('{"id":' || to_json(id)::text || coalesce(',"name":' || to_json(name)::text, '') || coalesce(',"description":' || to_json(description)::text, '') || '}', ',' ORDER BY id), '') || ']'
       FROM categories
     ) END AS body
-  FROM current_version
+  FROM current_snapshot
 )
 SELECT
-  version,
+  snapshot,
   octet_length(body) AS size,
   CASE WHEN octet_length(body) <= $2 THEN body END AS body
 FROM list;
@@ -117,7 +117,7 @@ new_row AS MATERIALIZED (
     ORDER BY ordinal
   ) AS numbered
 ),
-recorded AS (
+new_idempotency_key AS (
   INSERT INTO idempotency_keys (key_hash, body_hash, response)
   SELECT key_hash, body_hash, response
   FROM new_row
@@ -129,20 +129,20 @@ stored AS (
   INSERT INTO categories (id, name, description)
   SELECT id, name, description
   FROM new_row
-  JOIN recorded USING (key_hash)
+  JOIN new_idempotency_key USING (key_hash)
   WHERE id IS NOT NULL
   RETURNING id
 )
 SELECT
   CASE
     WHEN outcome <> 'created' THEN outcome
-    WHEN recorded.key_hash IS NULL THEN 'in_use'
+    WHEN new_idempotency_key.key_hash IS NULL THEN 'in_use'
     WHEN stored.id IS NULL THEN raise_not_stored('categories')
     ELSE 'created'
   END AS outcome,
   coalesce(earlier_response, response) AS response
 FROM new_row
-LEFT JOIN recorded ON recorded.key_hash = new_row.key_hash
+LEFT JOIN new_idempotency_key USING (key_hash)
 LEFT JOIN stored ON stored.id = new_row.id
 ORDER BY ordinal;
 
@@ -232,7 +232,7 @@ new_row AS MATERIALIZED (
     ORDER BY ordinal
   ) AS numbered
 ),
-recorded AS (
+new_idempotency_key AS (
   INSERT INTO idempotency_keys (key_hash, body_hash, response)
   SELECT key_hash, body_hash, response
   FROM new_row
@@ -244,20 +244,20 @@ stored AS (
   INSERT INTO messages (id, message, status, created_at)
   SELECT id, message, status, created_at
   FROM new_row
-  JOIN recorded USING (key_hash)
+  JOIN new_idempotency_key USING (key_hash)
   WHERE id IS NOT NULL
   RETURNING id
 )
 SELECT
   CASE
     WHEN outcome <> 'created' THEN outcome
-    WHEN recorded.key_hash IS NULL THEN 'in_use'
+    WHEN new_idempotency_key.key_hash IS NULL THEN 'in_use'
     WHEN stored.id IS NULL THEN raise_not_stored('messages')
     ELSE 'created'
   END AS outcome,
   coalesce(earlier_response, response) AS response
 FROM new_row
-LEFT JOIN recorded ON recorded.key_hash = new_row.key_hash
+LEFT JOIN new_idempotency_key USING (key_hash)
 LEFT JOIN stored ON stored.id = new_row.id
 ORDER BY ordinal;
 
@@ -372,7 +372,7 @@ new_row AS MATERIALIZED (
     ORDER BY ordinal
   ) AS numbered
 ),
-recorded AS (
+new_idempotency_key AS (
   INSERT INTO idempotency_keys (key_hash, body_hash, response)
   SELECT key_hash, body_hash, response
   FROM new_row
@@ -384,20 +384,20 @@ stored AS (
   INSERT INTO pets (id, name, category_id, status)
   SELECT id, name, category_id, status
   FROM new_row
-  JOIN recorded USING (key_hash)
+  JOIN new_idempotency_key USING (key_hash)
   WHERE id IS NOT NULL
   RETURNING id
 )
 SELECT
   CASE
     WHEN outcome <> 'created' THEN outcome
-    WHEN recorded.key_hash IS NULL THEN 'in_use'
+    WHEN new_idempotency_key.key_hash IS NULL THEN 'in_use'
     WHEN stored.id IS NULL THEN raise_not_stored('pets')
     ELSE 'created'
   END AS outcome,
   coalesce(earlier_response, response) AS response
 FROM new_row
-LEFT JOIN recorded ON recorded.key_hash = new_row.key_hash
+LEFT JOIN new_idempotency_key USING (key_hash)
 LEFT JOIN stored ON stored.id = new_row.id
 ORDER BY ordinal;
 

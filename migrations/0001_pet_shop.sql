@@ -114,7 +114,7 @@ SELECT set_config(
 -- Why a pet of this category cannot be created: NULL if it can. It locks the
 -- category, so that it still exists at the commit. The foreign key alone would
 -- wait for a category that another transaction has locked, perhaps to delete it,
--- and with it a whole group of creates. The service's role may not lock
+-- and with it a whole batch of creates. The service's role may not lock
 -- categories itself: that needs the privilege to change them. enable_seqscan: a
 -- plan made while the table is small must not scan it once it has grown.
 CREATE FUNCTION check_category(category_id bigint) RETURNS text

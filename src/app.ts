@@ -1,7 +1,7 @@
 import cors, { type FastifyCorsOptions } from '@fastify/cors'
 import type { Logger } from 'pino'
 import type { Config } from './config.ts'
-import { operationHandlers } from './handlers/index.ts'
+import { makeOperationHandlers } from './handlers/index.ts'
 import { health } from './http/health.ts'
 import { metricsEndpoint } from './http/metrics-endpoint.ts'
 import { createFastify } from './http/server.ts'
@@ -58,7 +58,7 @@ export async function buildApp({
   const buffers = new ResponseBuffers(config.MAX_RESPONSE_BUFFER_BYTES, log)
   await app.register(operationRoutes, {
     apiDocument,
-    handlers: operationHandlers(database, buffers),
+    handlers: makeOperationHandlers(database, buffers),
     requireApiKey: app.requireApiKey
   })
 

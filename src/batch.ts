@@ -4,7 +4,7 @@ import { setImmediate } from 'node:timers/promises'
  * Too many calls are waiting, or this one waited for too long. It had no effect
  * and can be repeated.
  */
-export class Overloaded extends Error {
+export class OverloadedError extends Error {
   readonly code = 'overloaded'
   override readonly message =
     'too many calls are waiting, or this one waited too long'
@@ -19,7 +19,7 @@ interface Waiting<Item, Result> {
   item: Item
   /** The time, as of performance.now(), at which it has waited too long. */
   deadline: number
-  /** The first, and those that joined it. */
+  /** The first, and those that share its item. */
   callers: Caller<Result>[]
 }
 
@@ -29,7 +29,7 @@ const maxWaiting = 2500
 export interface BatchOptions {
   /**
    * Milliseconds that an item may wait. It is checked when a run begins: if the
-   * item has waited for longer, its calls reject with Overloaded.
+   * item has waited for longer, its calls reject with OverloadedError.
    */
   maxWaitMs: number
   /** Maximum number of runs at the same time. */
@@ -37,10 +37,10 @@ export interface BatchOptions {
   /** Maximum number of items in a run. */
   maxSize?: number
   /**
-   * Whether a call joins one that waits with an equal item: their JSON is
-   * equal.
+   * Whether calls with equal items share one of them, and its result. Items are
+   * equal if their JSON is.
    */
-  joinsEqual?: boolean
+  sharesEqual?: boolean
 }
 
 /**
@@ -58,7 +58,7 @@ export interface BatchOptions {
  */
 export function batch<Item, Result>(
   run: (items: Item[]) => Promise<Result[]>,
-  { maxWaitMs, maxRuns, maxSize = maxWaiting, joinsEqual }: BatchOptions
+  { maxWaitMs, maxRuns, maxSize = maxWaiting, sharesEqual }: BatchOptions
 ): (item: Item) => Promise<Result> {
   /** The oldest are first. */
   const waiting = new Map<unknown, Waiting<Item, Result>>()
@@ -96,7 +96,7 @@ export function batch<Item, Result>(
     for (const [identity, one] of waiting) {
       if (taken.length === maxSize) break
       waiting.delete(identity)
-      if (one.deadline < now) rejectAll([one], new Overloaded())
+      if (one.deadline < now) rejectAll([one], new OverloadedError())
       else taken.push(one)
     }
 
@@ -106,14 +106,14 @@ export function batch<Item, Result>(
   return (item) =>
     new Promise((resolve, reject) => {
       const caller = { resolve, reject }
-      const identity = joinsEqual ? JSON.stringify(item) : caller
+      const identity = sharesEqual ? JSON.stringify(item) : caller
       const equal = waiting.get(identity)
       if (equal !== undefined) {
         equal.callers.push(caller)
         return
       }
       if (waiting.size >= maxWaiting) {
-        reject(new Overloaded())
+        reject(new OverloadedError())
         return
       }
       const deadline = performance.now() + maxWaitMs

@@ -5,14 +5,14 @@ import { messageOf } from './errors.ts'
  * Reads a variable. The message of its Error follows the name, as in `PORT must
  * be a port from 0 to 65535`.
  */
-type Read<Value> = (text: string | undefined) => Value
+type Parse<Value> = (text: string | undefined) => Value
 
 function integer<Otherwise>(
   unit: string,
   minimum: number,
   maximum: number,
   otherwise: Otherwise
-): Read<number | Otherwise> {
+): Parse<number | Otherwise> {
   return (text) => {
     if (text === undefined) return otherwise
     const number = Number(text)
@@ -27,7 +27,7 @@ function string<Otherwise>(
   rule: string,
   isAllowed: (text: string) => boolean,
   otherwise: Otherwise
-): Read<string | Otherwise> {
+): Parse<string | Otherwise> {
   return (text) => {
     if (text === undefined) return otherwise
     if (isAllowed(text)) return text
@@ -35,9 +35,9 @@ function string<Otherwise>(
   }
 }
 
-function required(read: Read<string | undefined>): Read<string> {
+function required(parse: Parse<string | undefined>): Parse<string> {
   return (text) => {
-    const value = read(text)
+    const value = parse(text)
     if (value === undefined) throw new Error('is required')
     return value
   }
@@ -96,9 +96,9 @@ export type Config = {
 export function loadConfig(environment: NodeJS.Dict<string>): Config {
   const texts = withDatabaseUrl(environment)
   const mistakes: string[] = []
-  const values = Object.entries(variables).map(([name, read]) => {
+  const values = Object.entries(variables).map(([name, parse]) => {
     try {
-      return [name, read(texts[name] || undefined)] as const
+      return [name, parse(texts[name] || undefined)] as const
     } catch (error) {
       mistakes.push(`${name} ${messageOf(error)}`)
       return [name, undefined] as const

@@ -36,16 +36,5 @@ export async function runUntilSignal(
   for (const output of [process.stdout, process.stderr])
     output.on('error', () => {})
 
-  // `npm start -- --port 4000` must not start on another port without a word.
-  const [argument] = process.argv.slice(2)
-  if (argument !== undefined) {
-    exitWithError(
-      new Error(
-        `unknown argument ${argument}: ` +
-          'set variables, as in PORT=4000 npm start; see docs/configuration.md'
-      )
-    )
-  }
-
   stop = await start().catch(exitWithError)
 }

@@ -8,9 +8,9 @@ import { listen } from './http/server.ts'
 import { createLogger } from './log.ts'
 import { Metrics } from './metrics.ts'
 import { readApiDocument } from './openapi/document.ts'
-import { UnusableDatabase } from './postgres/remedies.ts'
+import { DatabaseSetupError } from './postgres/remedies.ts'
 import { Database } from './postgres/database.ts'
-import { readinessCheck } from './postgres/readiness.ts'
+import { makeCheckReady } from './postgres/readiness.ts'
 
 /** Milliseconds between two looks at a database that is not ready. */
 const readyIntervalMs = 1000
@@ -33,7 +33,7 @@ export async function start(environment: NodeJS.Dict<string>) {
 
   // 2. Make the pool of connections, which connects on first use.
   const database = new Database(config.DATABASE_URL, config, log, metrics)
-  const checkReady = readinessCheck(database)
+  const checkReady = makeCheckReady(database)
 
   // 3. Listen: METRICS_PORT when the application is ready, then PORT.
   const parts = { config, apiDocument, database, metrics, checkReady, log }
@@ -78,7 +78,7 @@ export async function stop(service: Service): Promise<void> {
   log.info('stopped')
 }
 
-/** @throws UnusableDatabase */
+/** @throws DatabaseSetupError */
 async function untilReady(
   checkReady: () => Promise<void>,
   signal: AbortSignal
@@ -87,7 +87,7 @@ async function untilReady(
     try {
       return await checkReady()
     } catch (error) {
-      if (error instanceof UnusableDatabase) throw error
+      if (error instanceof DatabaseSetupError) throw error
     }
     await sleep(readyIntervalMs, undefined, { signal }).catch(() => {})
   }

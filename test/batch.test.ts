@@ -38,7 +38,7 @@ t.test('calls that wait with equal items share one of them', async (t) => {
     runs.push(items)
     return Promise.resolve(items)
   }
-  const call = batch(run, { ...patient, maxSize: 2, joinsEqual: true })
+  const call = batch(run, { ...patient, maxSize: 2, sharesEqual: true })
 
   // The last two are equal as texts.
   const pages = [

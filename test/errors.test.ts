@@ -1,11 +1,17 @@
+import { readFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import Fastify from 'fastify'
-import pg from 'pg'
 import t from 'tap'
-import { unavailable } from '../src/errors.ts'
+import { serviceUnavailable } from '../src/errors.ts'
 import { sendError, toHttpError } from '../src/http/error-responses.ts'
-import { consequenceOf, OutcomeUnknown } from '../src/postgres/failures.ts'
-import { UnsuitableServer } from '../src/postgres/pool.ts'
-import { throwWithRemedy, UnusableDatabase } from '../src/postgres/remedies.ts'
+import { consequenceOf, OutcomeUnknownError } from '../src/postgres/failures.ts'
+import { ServerSettingsError } from '../src/postgres/pool.ts'
+import {
+  throwWithRemedy,
+  DatabaseSetupError
+} from '../src/postgres/remedies.ts'
+import { commandOf } from '../tools/start/programs.ts'
+import { postgresError } from './support/postgres-error.ts'
 
 t.test('an error of a plugin has the Error body, without details', (t) => {
   const ofPlugin = { statusCode: 599, code: 'FST_ERR_X', message: 'secret' }
@@ -18,7 +24,7 @@ t.test('an error of a plugin has the Error body, without details', (t) => {
 })
 
 const idempotent = { 'idempotency-key': 'x' }
-const lost = new OutcomeUnknown(undefined)
+const lost = new OutcomeUnknownError(undefined)
 
 /** Failures of requests, and what the responses say about a repetition. */
 const failures = [
@@ -27,7 +33,8 @@ const failures = [
   ['POST', {}, new Error(), 'false', undefined],
   ['POST', {}, lost, 'false', undefined],
   ['POST', idempotent, lost, 'true', '1'],
-  ['POST', {}, unavailable, undefined, '1']
+  ['POST', {}, serviceUnavailable, undefined, '1'],
+  ['POST', idempotent, postgresError('23514'), 'false', undefined]
 ] as const
 
 t.test('a response says whether to repeat its request', async (t) => {
@@ -41,25 +48,25 @@ t.test('a response says whether to repeat its request', async (t) => {
   }
 })
 
-/** An error of PostgreSQL. */
-const postgresError = (code: string, file?: string) =>
-  Object.assign(new pg.DatabaseError('no', 2, 'error'), { code, file })
+/** The program of the embedded PostgreSQL, which has the names of its files. */
+const postgres = readFileSync(commandOf('postgres', tmpdir()).at(-1) ?? '')
 
 /** SQLSTATEs, the files of PostgreSQL that report them, and what follows. */
 const sqlStates = [
-  ['53100', 'md.c', 'unavailable'],
-  ['53100', 'xlog.c', 'unknown'],
-  ['53100', 'slru.c', 'unknown'],
-  ['53200', 'pgstat_shmem.c', 'unknown'],
-  ['23505', 'dsm.c', 'unknown'],
-  ['40001', 'predicate.c', 'blocked'],
-  ['23505', 'nbtinsert.c', 'rejected']
+  ['53100', 'md.c', 'noEffect'],
+  ['53100', 'xlog.c', 'effectUnknown'],
+  ['53100', 'slru.c', 'effectUnknown'],
+  ['53200', 'pgstat_shmem.c', 'effectUnknown'],
+  ['23505', 'dsm.c', 'effectUnknown'],
+  ['40001', 'predicate.c', 'conflict'],
+  ['23505', 'nbtinsert.c', 'valuesInvalid']
 ] as const
 
 t.test('an error from after the commit leaves the outcome unknown', (t) => {
   for (const [code, file, consequence] of sqlStates) {
     const error = postgresError(code, file)
     t.equal(consequenceOf(error), consequence, `${code} of ${file}`)
+    t.ok(postgres.includes(file), `PostgreSQL has ${file}`)
   }
   t.end()
 })
@@ -73,7 +80,7 @@ const cases: [error: Error, says: string | RegExp][] = [
   [postgresError('28P01'), 'no: correct the password in DATABASE_URL'],
   [postgresError('42501'), 'no: run migrate, and grant'],
   [postgresError('57P03'), /^no$/],
-  [new UnsuitableServer('read-only'), /^read-only$/],
+  [new ServerSettingsError('read-only'), /^read-only$/],
   [nodeError('CERT_HAS_EXPIRED'), 'rejected: no: correct it, or sslmode'],
   [nodeError('UNABLE_TO_VERIFY_LEAF_SIGNATURE'), 'rejected: no: correct it']
 ]
@@ -86,7 +93,7 @@ t.test('an error of the database tells its remedy', (t) => {
     } catch (error) {
       t.match(error, { message: says })
       // The start ends, because waiting does not help.
-      const isFinal = error instanceof UnusableDatabase
+      const isFinal = error instanceof DatabaseSetupError
       t.equal(isFinal, String(says).startsWith('rejected'))
     }
   }

@@ -5,10 +5,14 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { InjectOptions } from 'fastify'
 import t, { type Test } from 'tap'
-import { Overloaded } from '../src/batch.ts'
+import { OverloadedError } from '../src/batch.ts'
 import { toHttpError } from '../src/http/error-responses.ts'
-import { OutcomeUnknown, Unavailable } from '../src/postgres/failures.ts'
+import {
+  OutcomeUnknownError,
+  DatabaseUnavailableError
+} from '../src/postgres/failures.ts'
 import { createDatabase } from './support/database.ts'
+import { postgresError } from './support/postgres-error.ts'
 import {
   bodiesOf,
   operations,
@@ -18,7 +22,7 @@ import {
   scopes
 } from './support/examples.ts'
 import { call, script } from './support/process.ts'
-import { bearer, keyed } from './support/requests.ts'
+import { bearer, idempotencyKey } from './support/requests.ts'
 import { type Service, startService } from './support/service.ts'
 
 interface Response {
@@ -118,15 +122,18 @@ for (const operation of new Set([...reads, ...operations])) {
 
 const creating = operations.find((one) => bodiesOf(one).length > 1)!
 const [first, second] = bodiesOf(creating).map(([, body]) => ({
-  ...requestOf(creating, { body: body as object, headers: keyed('key') })
+  ...requestOf(creating, {
+    body: body as object,
+    headers: idempotencyKey('key')
+  })
 }))
 
-/** The errors of a key that lacks most scopes. */
+/** The errors of an API key that lacks most scopes. */
 async function sendWithoutScope() {
-  const key = await service.createKey('x', { scopes: scopes.slice(0, 1) })
+  const apiKey = await service.createApiKey('x', { scopes: scopes.slice(0, 1) })
   const requests = operations.map((one) => ({
     ...requestOf(one),
-    headers: bearer(key)
+    headers: bearer(apiKey)
   }))
   return send(service, ...requests)
 }
@@ -154,9 +161,10 @@ async function sendKeyed() {
 /** The responses to failures, which other tests cause. */
 const failures = [
   new Error(),
-  new Unavailable(new Error()),
-  new Overloaded(),
-  new OutcomeUnknown(undefined)
+  postgresError('23514'),
+  new DatabaseUnavailableError(new Error()),
+  new OverloadedError(),
+  new OutcomeUnknownError(undefined)
 ].map((error): Response => {
   const { body } = toHttpError(error)
   return { status: body.status, body }

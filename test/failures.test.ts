@@ -1,14 +1,14 @@
 import t from 'tap'
-import { makeApiKey } from '../src/api-keys/api-key.ts'
+import { randomApiKey } from '../src/api-keys/api-key.ts'
 import {
   createDatabase,
   openDatabase,
   query,
   storedNames
 } from './support/database.ts'
-import { readinessCheck } from '../src/postgres/readiness.ts'
+import { makeCheckReady } from '../src/postgres/readiness.ts'
 import { nowhere, startProxy } from './support/proxy.ts'
-import { bearer, create, list, outcome } from './support/requests.ts'
+import { bearer, create, list, statusOrCode } from './support/requests.ts'
 import { startService } from './support/service.ts'
 
 const databaseUrl = await createDatabase(t)
@@ -21,33 +21,33 @@ const service = await startService(t, {
 const run = (sql: string) => query(databaseUrl, sql)
 
 t.test('a database that cannot be reached is a 503', async (t) => {
-  const probe = () => outcome(service.app.inject('/readyz'))
-  t.equal(await outcome(list(service)), 200)
+  const probe = () => statusOrCode(service.app.inject('/readyz'))
+  t.equal(await statusOrCode(list(service)), 200)
   proxy.state.server = nowhere
   proxy.cut()
 
   for (const request of [
     list(service),
     create(service),
-    list(service, bearer(makeApiKey()))
+    list(service, bearer(randomApiKey()))
   ])
-    t.equal(await outcome(request), 'unavailable')
+    t.equal(await statusOrCode(request), 'unavailable')
   t.equal(await probe(), 'unavailable')
 
   proxy.state.server = server
-  t.equal(await outcome(list(service)), 200, 'it recovers by itself')
+  t.equal(await statusOrCode(list(service)), 200, 'it recovers by itself')
   t.equal(await probe(), 200)
 })
 
 t.test(
   'a silent server is unavailable to reads, unknown to writes',
   async (t) => {
-    t.equal(await outcome(create(service)), 201)
+    t.equal(await statusOrCode(create(service)), 201)
     proxy.state.change = () => undefined
-    t.equal(await outcome(create(service)), 'outcome_unknown')
-    t.equal(await outcome(list(service)), 'unavailable')
+    t.equal(await statusOrCode(create(service)), 'outcome_unknown')
+    t.equal(await statusOrCode(list(service)), 'unavailable')
     proxy.state.change = change
-    t.equal(await outcome(list(service)), 200)
+    t.equal(await statusOrCode(list(service)), 200)
   }
 )
 
@@ -55,7 +55,7 @@ t.test('PostgreSQL ends a statement that takes too long', async (t) => {
   const slow = 'CHECK (pg_sleep(60) IS NOT NULL) NOT VALID'
   await run(`ALTER TABLE categories ADD CONSTRAINT slow ${slow}`)
   // If only the service gave it up, its outcome would be unknown.
-  t.equal(await outcome(create(service)), 'unavailable')
+  t.equal(await statusOrCode(create(service)), 'unavailable')
   await run('ALTER TABLE categories DROP CONSTRAINT slow')
 })
 
@@ -92,19 +92,19 @@ t.test('a create that fails says whether it had an effect', async (t) => {
        FOR EACH ROW EXECUTE FUNCTION fail()`
   )
   const connection = async () => {
-    t.equal(await outcome(create(patient)), 201)
+    t.equal(await statusOrCode(create(patient)), 201)
     return (await storedNames(databaseUrl)).at(-1)
   }
   for (const [sqlstates, code, isKept] of errors)
     for (const sqlstate of sqlstates.split(' ')) {
       const before = await connection()
-      t.equal(await outcome(create(patient, sqlstate)), code, sqlstate)
+      t.equal(await statusOrCode(create(patient, sqlstate)), code, sqlstate)
       t.equal((await connection()) === before, isKept, `${sqlstate} keeps it`)
     }
 })
 
 t.test('a change of a table outdates a prepared statement once', async (t) => {
-  const lookUp = () => outcome(list(service, bearer(makeApiKey())))
+  const lookUp = () => statusOrCode(list(service, bearer(randomApiKey())))
   t.equal(await lookUp(), 'unauthorized')
   await run('ALTER TABLE api_keys ALTER COLUMN name TYPE varchar')
   t.equal(await lookUp(), 'unavailable')
@@ -114,7 +114,7 @@ t.test('a change of a table outdates a prepared statement once', async (t) => {
 t.test('a read-only server is rejected', async (t) => {
   const url = new URL(await createDatabase(t))
   url.searchParams.set('options', '-c default_transaction_read_only=on')
-  await t.rejects(readinessCheck(openDatabase(t, url.href))(), {
+  await t.rejects(makeCheckReady(openDatabase(t, url.href))(), {
     message: /the server is read-only/
   })
 })

@@ -2,11 +2,11 @@
 // and rejects the line after each `@ts-expect-error`.
 import type { OperationHandlers } from '../generated/operations.ts'
 import type { components } from '../generated/types.ts'
-import type { RawJson } from '../src/postgres/json.ts'
+import type { SerializedJson } from '../src/openapi/operation-handler.ts'
 
 type Handler = OperationHandlers['createCategory']
 
-declare const pet: RawJson<components['schemas']['Pet']>
+declare const pet: SerializedJson<components['schemas']['Pet']>
 
 export const accepted: Handler = () => Promise.resolve({ id: 1, name: 'x' })
 

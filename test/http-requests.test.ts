@@ -45,7 +45,7 @@ const rejected: [status: number, message: string, ...requests: string[]][] = [
   [
     401,
     'The API key is not valid',
-    listRequest({ Authorization: ['Bearer $KEY', 'Bearer $KEY'] })
+    listRequest({ Authorization: ['Bearer $API_KEY', 'Bearer $API_KEY'] })
   ],
 
   // The body.

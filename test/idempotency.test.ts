@@ -2,7 +2,12 @@ import t from 'tap'
 import { removeExpiredIdempotencyKeys } from '../src/creates/expired-idempotency-keys.ts'
 import { createDatabase, query, silent } from './support/database.ts'
 import { startProxy } from './support/proxy.ts'
-import { create, keyed, outcome, post } from './support/requests.ts'
+import {
+  create,
+  idempotencyKey,
+  statusOrCode,
+  post
+} from './support/requests.ts'
 import { startService } from './support/service.ts'
 import { until } from './support/until.ts'
 
@@ -25,45 +30,49 @@ t.beforeEach(() =>
 )
 
 t.test(
-  'a key sent again gets the first response, on any replica',
+  'an Idempotency-Key sent again gets the first response, on any replica',
   async (t) => {
-    const send = (service: typeof second, body: string, key?: string) =>
-      post(service, 'messages', body, keyed(key))
-    const original = await send(first, '{"message":"a \\" 🐇"}', 'key')
+    const send = (service: typeof second, body: string, value?: string) =>
+      post(service, 'messages', body, idempotencyKey(value))
+    const original = await send(first, '{"message":"a \\" 🐇"}', 'first')
     t.equal(original.statusCode, 202)
 
     const sameValue = '{ "message": "a \\u0022 🐇" }'
     for (const service of [first, second])
-      t.match(await send(service, sameValue, 'key'), {
+      t.match(await send(service, sameValue, 'first'), {
         statusCode: 202,
         body: original.body,
         headers: { 'idempotent-replayed': 'true' }
       })
-    const other = send(second, '{"message":"b"}', 'key')
-    t.equal(await outcome(other), 'idempotency_key_reused')
+    const other = send(second, '{"message":"b"}', 'first')
+    t.equal(await statusOrCode(other), 'idempotency_key_reused')
     t.equal(await count('messages'), 1)
 
-    for (const key of ['other', undefined])
-      t.equal(await outcome(send(first, sameValue, key)), 202)
+    for (const value of ['other', undefined])
+      t.equal(await statusOrCode(send(first, sameValue, value)), 202)
     t.equal(await count('messages'), 3)
-    const onAnother = create(first, 'a', keyed('key'))
-    t.equal(await outcome(onAnother), 201, 'another operation')
+    const onAnother = create(first, 'a', idempotencyKey('first'))
+    t.equal(await statusOrCode(onAnother), 201, 'another operation')
   }
 )
 
 t.test('a create with an unknown outcome is stored once', async (t) => {
   proxy.cutAt('"name":"a"')
-  const response = await create(first, 'a', keyed('key'))
+  const response = await create(first, 'a', idempotencyKey('first'))
   t.match(response.headers, { 'x-should-retry': 'true', 'retry-after': '1' })
   t.match(response.json(), { code: 'outcome_unknown' })
 
   proxy.cutAt('none')
-  t.equal(await outcome(create(first, 'a', keyed('key'))), '201 replayed')
+  t.equal(
+    await statusOrCode(create(first, 'a', idempotencyKey('first'))),
+    '201 replayed'
+  )
   t.equal(await count('categories'), 1)
 })
 
 t.test('keys are removed after a day', async (t) => {
-  for (const name of ['old', 'new']) await create(first, name, keyed(name))
+  for (const name of ['old', 'new'])
+    await create(first, name, idempotencyKey(name))
   await run(
     `UPDATE idempotency_keys SET created_at = now() - interval '25 hours'
      WHERE response LIKE '%old%'`
@@ -77,6 +86,9 @@ t.test('keys are removed after a day', async (t) => {
   )
   removal.abort()
   await removed
-  t.equal(await outcome(create(first, 'old', keyed('old'))), 201)
-  t.equal(await outcome(create(first, 'new', keyed('new'))), '201 replayed')
+  t.equal(await statusOrCode(create(first, 'old', idempotencyKey('old'))), 201)
+  t.equal(
+    await statusOrCode(create(first, 'new', idempotencyKey('new'))),
+    '201 replayed'
+  )
 })

@@ -28,10 +28,10 @@ t.test(`creates and lists survive ${faults} faults`, async (t) => {
   // So that statements run for long enough to be ended.
   await configure(postgres.url, 'fsync = on')
   const connection = await connect(t, postgres.url)
-  const key = await createApiKey(connection, 'x')
+  const apiKey = await createApiKey(connection, 'x')
   async function startReplica() {
     const replica = serve(t, { DATABASE_URL: postgres.url })
-    return { ...replica, url: await started(replica), key }
+    return { ...replica, url: await started(replica), apiKey }
   }
   const replicas = [await startReplica(), await startReplica()]
   const clients = new Clients(t, replicas)

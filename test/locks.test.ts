@@ -1,10 +1,17 @@
 // A table that another transaction has locked delays the operations that need
 // it, and no others.
 import t from 'tap'
-import { expiredIdempotencyKeysRemover } from '../src/creates/expired-idempotency-keys.ts'
+import { makeRemoveExpired } from '../src/creates/expired-idempotency-keys.ts'
 import { poolSize } from '../src/postgres/database.ts'
 import { createDatabase, lockAwaited, lockTable } from './support/database.ts'
-import { create, get, keyed, list, outcome, post } from './support/requests.ts'
+import {
+  create,
+  get,
+  idempotencyKey,
+  list,
+  statusOrCode,
+  post
+} from './support/requests.ts'
 import { startService } from './support/service.ts'
 
 const databaseUrl = await createDatabase(t)
@@ -13,24 +20,27 @@ const pet = { name: 'x', categoryId: 1 }
 await create(service)
 await post(service, 'pets', pet)
 
-let keys = 0
-const newKey = () => keyed(String(keys++))
+let creates = 0
+const newIdempotencyKey = () => idempotencyKey(String(creates++))
 
 /** The tables that each operation needs, beside that of the API keys. */
 const operations = [
   ['categories', () => list(service)],
   ['categories', () => create(service)],
-  ['categories idempotency_keys', () => create(service, 'x', newKey())],
+  [
+    'categories idempotency_keys',
+    () => create(service, 'x', newIdempotencyKey())
+  ],
   [
     'messages idempotency_keys',
-    () => post(service, 'messages', { message: 'x' }, newKey())
+    () => post(service, 'messages', { message: 'x' }, newIdempotencyKey())
   ],
   ['pets', () => get(service, 'pets')],
   ['pets', () => get(service, 'pets/1')],
   ['pets categories', () => post(service, 'pets', pet)],
   [
     'pets categories idempotency_keys',
-    () => post(service, 'pets', pet, newKey())
+    () => post(service, 'pets', pet, newIdempotencyKey())
   ],
   ['orders', () => get(service, 'store/orders')],
   ['applied_migrations', () => service.app.inject('/readyz')]
@@ -52,7 +62,7 @@ for (const table of tables) {
     const refusals = new Set<string | number>()
     /** Sends a request whenever the last one was refused. */
     async function insist(send: (typeof operations)[number][1]) {
-      while (!isOver) refusals.add(await outcome(send()))
+      while (!isOver) refusals.add(await statusOrCode(send()))
     }
     const insisting = blocked.flatMap(([, send]) =>
       Array.from({ length: 10 }, () => insist(send))
@@ -60,7 +70,7 @@ for (const table of tables) {
     await lockAwaited(databaseUrl, blocked.length)
 
     const responses = others.flatMap(([, send]) =>
-      Array.from({ length: 10 }, () => outcome(send()))
+      Array.from({ length: 10 }, () => statusOrCode(send()))
     )
     const outcomes = new Set(await Promise.all(responses))
     t.ok([...outcomes].every(isSuccess), [...outcomes].join(' '))
@@ -70,12 +80,12 @@ for (const table of tables) {
 
     await release()
     for (const [, send] of blocked)
-      t.match(String(await outcome(send())), /^20/)
+      t.match(String(await statusOrCode(send())), /^20/)
   })
 }
 
 t.test('no statement waits for the connections of another one', (t) => {
-  expiredIdempotencyKeysRemover(service.database)
+  makeRemoveExpired(service.database)
   const statements = [...service.database.statements.values()]
   const sum = statements.reduce((total, one) => total + one.connections, 0)
   t.ok(sum <= poolSize, `${sum} connections`)

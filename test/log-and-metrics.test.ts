@@ -17,9 +17,9 @@ import { recorder } from './support/recorder.ts'
 import {
   breakCategories,
   create,
-  keyed,
+  idempotencyKey,
   list,
-  outcome
+  statusOrCode
 } from './support/requests.ts'
 import { startService } from './support/service.ts'
 import { until } from './support/until.ts'
@@ -93,11 +93,11 @@ t.test('a request whose client has left is a line, and an error', async (t) => {
   ])
 
   // It is looked up.
-  const key = await service.createKey('new')
+  const apiKey = await service.createApiKey('new')
   const lookUps = await successes(app, 'lookUpApiKey')
   const headers = { 'Content-Length': '100', 'X-Request-Id': 'mine' }
   const bytes = createRequest('{', headers)
-  const upload = openConnection(t, { ...service, key }, bytes)
+  const upload = openConnection(t, { ...service, apiKey }, bytes)
   await until(
     async () => (await successes(app, 'lookUpApiKey')) > lookUps,
     'the API key is valid'
@@ -116,19 +116,22 @@ t.test('wherever a client sends its API key, no line has it', async (t) => {
   const process = serve(t, { DATABASE_URL: databaseUrl })
   const port = Number(new URL(await started(process)).port)
   for (const bytes of [
-    listRequest({ 'X-Request-Id': 'trace.$KEY~1', 'X-Forwarded-For': '$KEY' }),
-    getRequest('/v1/categories?key=$KEY'),
-    getRequest('/v1/pets/$KEY'),
-    getRequest(`/v1/pets/${service.key.toUpperCase()}`),
-    '$KEY\r\n\r\n'
+    listRequest({
+      'X-Request-Id': 'trace.$API_KEY~1',
+      'X-Forwarded-For': '$API_KEY'
+    }),
+    getRequest('/v1/categories?key=$API_KEY'),
+    getRequest('/v1/pets/$API_KEY'),
+    getRequest(`/v1/pets/${service.apiKey.toUpperCase()}`),
+    '$API_KEY\r\n\r\n'
   ])
     await send({ ...service, port }, bytes)
 
   t.equal(await process.stop(), 0)
   const output = process.output()
-  const shown = `"path":"/v1/pets/${service.key.slice(0, 15)}***"`
+  const shown = `"path":"/v1/pets/${service.apiKey.slice(0, 15)}***"`
   t.match(output, shown, 'an operator sees which API key it was')
-  t.notMatch(output.toLowerCase(), service.key.slice(-20))
+  t.notMatch(output.toLowerCase(), service.apiKey.slice(-20))
   t.notMatch(output, /"level":[45]0/)
 })
 
@@ -141,7 +144,8 @@ t.test('requests, errors and statements are counted', async (t) => {
   t.equal(await sample(limited.app, failed), 0, 'an alert sees the first')
 
   await create(limited)
-  for (const name of ['x', 'x', 'y']) await create(limited, name, keyed('a'))
+  for (const name of ['x', 'x', 'y'])
+    await create(limited, name, idempotencyKey('a'))
   await list(limited)
   await breakCategories(limited.databaseUrl)
   lines.length = 0
@@ -153,7 +157,7 @@ t.test('requests, errors and statements are counted', async (t) => {
     { ...ids, level: 50, err: { message: 'division by zero' } },
     { ...ids, msg: 'request', status: 500, code: 'internal_error' }
   ])
-  t.equal(await outcome(list(limited)), 'rate_limited')
+  t.equal(await statusOrCode(list(limited)), 'rate_limited')
 
   const requests = 'http_request_duration_seconds_count'
   const statements = 'database_statement_seconds_count'
@@ -162,9 +166,9 @@ t.test('requests, errors and statements are counted', async (t) => {
     [`${requests}{operation="createCategory",status="201"}`, 3],
     [`${requests}{operation="listCategories",status="429"}`, 1],
     ['http_errors_total{operation="listCategories",code="internal_error"}', 1],
-    [`${statements}{statement="createCategory",outcome="ok"}`, 1],
-    [`${statements}{statement="createCategory-idempotent",outcome="ok"}`, 3],
-    [`${statements}{statement="listCategories",outcome="failed"}`, 1]
+    [`${statements}{statement="createCategory",result="ok"}`, 1],
+    [`${statements}{statement="createCategory-idempotent",result="ok"}`, 3],
+    [`${statements}{statement="listCategories",result="failed"}`, 1]
   ] as const)
     t.equal(await sample(limited.app, series), count, series)
 })

@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs'
 import t from 'tap'
-import { readinessCheck } from '../src/postgres/readiness.ts'
+import { makeCheckReady } from '../src/postgres/readiness.ts'
 import {
   createDatabase,
   empty,
@@ -49,7 +49,7 @@ t.test('a database of a later version is left alone', async (t) => {
   await query(url, later)
   await t.resolves(migrate(url), 'a roll back of the service')
   t.same(await appliedIn(url), [...shipped, '9999_later.sql'])
-  await t.resolves(readinessCheck(openDatabase(t, url))())
+  await t.resolves(makeCheckReady(openDatabase(t, url))())
 })
 
 t.test('a database of an unreleased version is left alone', async (t) => {
@@ -59,7 +59,7 @@ t.test('a database of an unreleased version is left alone', async (t) => {
     message: /^an unreleased version .* export .* start anew/
   }
   await t.rejects(migrate(url), rejection)
-  await t.rejects(readinessCheck(openDatabase(t, url))(), rejection)
+  await t.rejects(makeCheckReady(openDatabase(t, url))(), rejection)
   t.same(await tablesIn(url), [{ tablename: 'api_keys' }])
 })
 

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { query } from './support/database.ts'
-import { get, keyed, post } from './support/requests.ts'
+import { get, idempotencyKey, post } from './support/requests.ts'
 import { startService } from './support/service.ts'
 
 const service = await startService(t)
@@ -19,7 +19,7 @@ t.test('a created pet is listed, and found by its id', async (t) => {
   const input = { name: 'Bella', categoryId: 2 }
   const bella = { id, ...input, status: 'available' }
   for (const replayed of [undefined, 'true']) {
-    const created = await post(service, 'pets', input, keyed('bella'))
+    const created = await post(service, 'pets', input, idempotencyKey('bella'))
     t.same(created.json(), bella)
     t.equal(created.headers['idempotent-replayed'], replayed)
   }

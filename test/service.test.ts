@@ -1,4 +1,4 @@
-// The whole process: start, first key, signals.
+// The whole process: start, first API key, signals.
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import t, { type Test } from 'tap'
@@ -20,7 +20,7 @@ import {
 import {
   call,
   command,
-  keyPattern,
+  apiKeyPattern,
   launch,
   run,
   serve,
@@ -35,28 +35,28 @@ async function prepare(t: Test) {
   const connection = await connect(t, DATABASE_URL)
   // Whatever else this machine does, no statement takes too long.
   const env = { DATABASE_URL, DATABASE_TIMEOUT_MS: '60000' }
-  return { env, key: await createApiKey(connection, 'x') }
+  return { env, apiKey: await createApiKey(connection, 'x') }
 }
 
 t.test('npm start has a database, and data survive kill -9', async (t) => {
   const DATA_DIR = temporaryFolder(t)
   const first = launch(t, { DATA_DIR })
   const url = await started(first)
-  const [key = ''] = await first.sees(keyPattern)
+  const [apiKey = ''] = await first.sees(apiKeyPattern)
   t.match(first.output(), /^Using the embedded PostgreSQL in /)
   t.match(first.output(), `${url}/docs`)
   t.match(first.output(), `curl ${url}/v1/`)
 
-  const targets = [{ url, key }]
+  const targets = [{ url, apiKey }]
   const clients = new Clients(t, targets)
   await clients.stores(20)
   first.child.kill('SIGKILL')
   t.equal(await first.exited, 'SIGKILL')
 
   const second = launch(t, { DATA_DIR })
-  targets[0] = { url: await started(second), key }
+  targets[0] = { url: await started(second), apiKey }
   await clients.stores(20)
-  t.notMatch(second.output(), keyPattern, 'the key is not shown again')
+  t.notMatch(second.output(), apiKeyPattern, 'the API key is not shown again')
   const lockFile = path.join(DATA_DIR, 'postgres/postmaster.pid')
   const lines = () => readFileSync(lockFile, 'utf8').split('\n')
   process.kill(Number(lines()[0]), 'SIGKILL')
@@ -64,7 +64,7 @@ t.test('npm start has a database, and data survive kill -9', async (t) => {
   t.match(second.output(), 'PostgreSQL has ended')
 
   const third = launch(t, { DATA_DIR })
-  targets[0] = { url: await started(third), key }
+  targets[0] = { url: await started(third), apiKey }
   await clients.stores(20)
   const server = `postgres://postgres@localhost/postgres?host=${lines()[4]}`
   t.same(await clients.stop(() => storedCategories(server)), [])
@@ -74,12 +74,12 @@ t.test('npm start has a database, and data survive kill -9', async (t) => {
   const { output } = await keys(
     'create --name team --expires 90d --scope pets:read --scope pets:write'
   )
-  const [made = ''] = keyPattern.exec(output) ?? []
-  const created = await postCategory({ ...targets[0], key: made }, 'x')
+  const [made = ''] = apiKeyPattern.exec(output) ?? []
+  const created = await postCategory({ ...targets[0], apiKey: made }, 'x')
   t.match(await created.json(), { code: 'insufficient_scope' })
   const listed = await keys('list')
   t.match(listed.output, /team.*'pets:read pets:write'.*valid/)
-  t.notMatch(listed.output, keyPattern, 'a key is shown once')
+  t.notMatch(listed.output, apiKeyPattern, 'an API key is shown once')
   t.equal(await third.stop(), 0)
 })
 
@@ -133,11 +133,11 @@ async function holdCreates(t: Test, url: string) {
 }
 
 t.test('after a signal to npm, an open request gets its 201', async (t) => {
-  const { env, key } = await prepare(t)
+  const { env, apiKey } = await prepare(t)
   const release = await holdCreates(t, env.DATABASE_URL)
   const service = run(t, ['npm', 'start'], { env: { ...env, PORT: '0' } })
   const url = await started(service)
-  const response = postCategory({ url, key }, 'x')
+  const response = postCategory({ url, apiKey }, 'x')
   await gateReached(env.DATABASE_URL, 1)
 
   service.child.kill()
@@ -149,11 +149,11 @@ t.test('after a signal to npm, an open request gets its 201', async (t) => {
 })
 
 t.test('a request that outlasts SHUTDOWN_TIMEOUT_MS is cut off', async (t) => {
-  const { env, key } = await prepare(t)
+  const { env, apiKey } = await prepare(t)
   const release = await holdCreates(t, env.DATABASE_URL)
   const service = serve(t, { ...env, SHUTDOWN_TIMEOUT_MS: '1' })
   const url = await started(service)
-  const isCutOff = t.rejects(postCategory({ url, key }, 'late'))
+  const isCutOff = t.rejects(postCategory({ url, apiKey }, 'late'))
   await gateReached(env.DATABASE_URL, 1)
 
   service.child.kill('SIGINT')
@@ -163,10 +163,10 @@ t.test('a request that outlasts SHUTDOWN_TIMEOUT_MS is cut off', async (t) => {
 })
 
 t.test('a shutdown under load fails /readyz, and no request', async (t) => {
-  const { env, key } = await prepare(t)
+  const { env, apiKey } = await prepare(t)
   const service = serve(t, { ...env, SHUTDOWN_DELAY_MS: '86400000' })
   const url = await started(service)
-  const clients = new Clients(t, [{ url, key }])
+  const clients = new Clients(t, [{ url, apiKey }])
   await clients.stores(100)
 
   // npm and a terminal may both send the signal.

@@ -8,7 +8,12 @@ import {
 } from './support/database.ts'
 import { configure, startPostgres } from './support/postgres.ts'
 import { call, command } from './support/process.ts'
-import { create, keyed, list, outcome } from './support/requests.ts'
+import {
+  create,
+  idempotencyKey,
+  list,
+  statusOrCode
+} from './support/requests.ts'
 import { startService } from './support/service.ts'
 import { until } from './support/until.ts'
 
@@ -42,7 +47,10 @@ async function startWithoutStandby(t: Test, timeout: number) {
   t.teardown(() => requireStandby(''))
   const config = { DATABASE_TIMEOUT_MS: timeout }
   const service = await startService(t, { databaseUrl: url, config })
-  t.match(String(await outcome(create(service, 'x', keyed('before')))), /^201/)
+  t.match(
+    String(await statusOrCode(create(service, 'x', idempotencyKey('before')))),
+    /^201/
+  )
   await requireStandby('nosuch')
   const isApplied = async () => {
     const [row] = await query(url, 'SHOW synchronous_standby_names')
@@ -54,10 +62,10 @@ async function startWithoutStandby(t: Test, timeout: number) {
 
 t.test('a create or replay is unknown if its wait is cancelled', async (t) => {
   const service = await startWithoutStandby(t, 60_000)
-  for (const key of [undefined, 'new', 'before']) {
-    const result = outcome(create(service, 'x', keyed(key)))
+  for (const value of [undefined, 'new', 'before']) {
+    const result = statusOrCode(create(service, 'x', idempotencyKey(value)))
     await until(waitingCommits, 'a commit waits')
-    t.equal(await outcome(list(service)), 200, 'lists do not wait')
+    t.equal(await statusOrCode(list(service)), 200, 'lists do not wait')
     await endStatements(url, 'pg_cancel_backend')
     t.equal(await result, 'outcome_unknown')
   }
@@ -65,7 +73,8 @@ t.test('a create or replay is unknown if its wait is cancelled', async (t) => {
   await requireStandby('')
   await until(
     async () =>
-      (await outcome(create(service, 'x', keyed('new')))) === '201 replayed',
+      (await statusOrCode(create(service, 'x', idempotencyKey('new')))) ===
+      '201 replayed',
     'it is replayed'
   )
   t.equal((await storedNames(url)).length, 3, 'nothing is stored twice')
@@ -79,14 +88,17 @@ t.test('waits that were given up use up no connections', async (t) => {
     "SET synchronous_commit = on; INSERT INTO categories (name) VALUES ('other')"
   )
   for (let round = 0; round < 4; round++)
-    t.equal(await outcome(create(service, `x ${round}`)), 'outcome_unknown')
+    t.equal(
+      await statusOrCode(create(service, `x ${round}`)),
+      'outcome_unknown'
+    )
   await until(
     async () => (await waitingCommits()) === 0,
     'no connection of the service waits'
   )
 
-  const [key] = await query(url, 'SELECT max(id) AS id FROM api_keys')
-  const revoke = [...command('keys'), 'revoke', String(key?.['id'])]
+  const [newest] = await query(url, 'SELECT max(id) AS id FROM api_keys')
+  const revoke = [...command('keys'), 'revoke', String(newest?.['id'])]
   // Its own options do not replace those of the command.
   const withOptions = new URL(url)
   withOptions.searchParams.set('options', '-c work_mem=4MB')
@@ -94,7 +106,7 @@ t.test('waits that were given up use up no connections', async (t) => {
   const revoked = await call(t, revoke, { env })
   t.equal(revoked.code, 0, revoked.output)
   const isRevoked = async () =>
-    (await outcome(list(service))) === 'unauthorized'
+    (await statusOrCode(list(service))) === 'unauthorized'
   await until(isRevoked, 'the API key is rejected')
   await migrate(url)
 

@@ -29,7 +29,7 @@ t.test('an API key that is entered is kept, and used', async (t) => {
   await page.goto(`${service.url}/docs`)
   await page.locator('.schemes .authorize').click()
   const dialog = page.locator('.modal-ux')
-  await dialog.getByLabel('Value').fill(service.key)
+  await dialog.getByLabel('Value').fill(service.apiKey)
   await dialog.getByText('Authorize', { exact: true }).click()
   await page.reload()
 

@@ -6,7 +6,8 @@ const prefix = 'petcat_'
 const pattern = /^petcat_[0-9a-f]{40}$/
 
 /** Returns a new API key, with 160 random bits. */
-export const makeApiKey = (): string => prefix + randomBytes(20).toString('hex')
+export const randomApiKey = (): string =>
+  prefix + randomBytes(20).toString('hex')
 
 /** Whether the text has the format of an API key. */
 export const isWellFormedApiKey = (text: string): boolean => pattern.test(text)

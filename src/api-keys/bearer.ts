@@ -4,8 +4,8 @@ import fp from 'fastify-plugin'
 import type { Config } from '../config.ts'
 import { HttpError } from '../errors.ts'
 import type { Database } from '../postgres/database.ts'
-import { apiKeyFinder } from './find-api-key.ts'
-import { rateLimit } from './rate-limit.ts'
+import { makeFindApiKey } from './find-api-key.ts'
+import { makeCountRequest } from './rate-limit.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -39,8 +39,8 @@ interface Options {
  */
 export const bearerAuthentication = fp<Options>(
   async (app, { database, config }) => {
-    const findApiKey = apiKeyFinder(database)
-    const countRequest = rateLimit(config.MAX_REQUESTS_PER_MINUTE)
+    const findApiKey = makeFindApiKey(database)
+    const countRequest = makeCountRequest(config.MAX_REQUESTS_PER_MINUTE)
 
     app.decorateRequest('apiKey', undefined)
     await app.register(bearerAuth, {

@@ -1,6 +1,6 @@
 import type { Database } from '../postgres/database.ts'
 import { sha256Bytea, rawSql } from '../postgres/sql.ts'
-import { rowReader } from '../reads/row-reader.ts'
+import { makeReadRow } from '../reads/row-reader.ts'
 import { type ApiKey, isWellFormedApiKey } from './api-key.ts'
 
 /**
@@ -24,19 +24,19 @@ const lookUpSql = rawSql`
 /**
  * Makes the function that finds the valid API key of a token. It trusts an API
  * key for a moment, and looks up any other well-formed token. It rejects with
- * Unavailable or Overloaded when a token cannot be looked up now.
+ * DatabaseUnavailableError or OverloadedError when a token cannot be looked up now.
  *
  * Trusted API keys are found by their text. V8 compares texts only if their
  * hashes agree, and seeds the hash, so the time of a check reveals nothing
  * about other API keys. Unknown tokens are not remembered, so a new API key
  * works immediately.
  */
-export function apiKeyFinder(
+export function makeFindApiKey(
   database: Database
 ): (token: string) => Promise<ApiKey | undefined> {
-  const lookUp = rowReader<string, ApiKey & { wanted: string }>(
+  const lookUp = makeReadRow<string, ApiKey & { wanted: string }>(
     database,
-    database.statement('lookUpApiKey', lookUpSql, { connections: 3 })
+    database.defineStatement('lookUpApiKey', lookUpSql, { connections: 3 })
   )
   const trusted = new Map<string, { apiKey: ApiKey; until: number }>()
 

@@ -1,7 +1,7 @@
 import type { ClientBase } from 'pg'
 import { consequenceOf } from '../postgres/failures.ts'
 import { sha256Bytea, rawSql } from '../postgres/sql.ts'
-import { makeApiKey, shownPartOf } from './api-key.ts'
+import { randomApiKey, shownPartOf } from './api-key.ts'
 
 /**
  * 1 to 100 characters that can be seen, so that nobody can forge lines of a
@@ -10,18 +10,18 @@ import { makeApiKey, shownPartOf } from './api-key.ts'
  */
 const namePattern = /^(?:[^\p{C}\p{Zl}\p{Zp}]|[\u200C\u200D]){1,100}$/u
 
-const createSql = rawSql`
+const createApiKeySql = rawSql`
   INSERT INTO api_keys (name, shown_part, hash, expires_at, scopes)
   VALUES ($1, $2, $3, now() + $4::interval, $5)
 `
 
-const revokeSql = rawSql`
+const revokeApiKeySql = rawSql`
   UPDATE api_keys
   SET revoked_at = now()
   WHERE id::text = $1 AND revoked_at IS NULL
 `
 
-const listSql = rawSql`
+const listApiKeysSql = rawSql`
   SELECT
     id,
     name,
@@ -40,7 +40,7 @@ const listSql = rawSql`
 `
 
 /** What a new API key may do, and for how long. */
-export interface Limits {
+export interface ApiKeyOptions {
   /**
    * An interval of PostgreSQL. By default, the API key is valid until it is
    * revoked.
@@ -59,14 +59,14 @@ export interface Limits {
 export async function createApiKey(
   connection: ClientBase,
   name: string,
-  { lifetime, scopes }: Limits = {}
+  { lifetime, scopes }: ApiKeyOptions = {}
 ): Promise<string> {
   if (!namePattern.test(name)) {
     throw new Error(
       'the name of an API key must have 1 to 100 characters, without control characters'
     )
   }
-  const apiKey = makeApiKey()
+  const apiKey = randomApiKey()
   const values = [
     name,
     shownPartOf(apiKey),
@@ -74,7 +74,7 @@ export async function createApiKey(
     lifetime,
     scopes
   ]
-  await change(connection, createSql, values)
+  await change(connection, createApiKeySql, values)
 
   return apiKey
 }
@@ -84,13 +84,13 @@ export async function revokeApiKey(
   connection: ClientBase,
   id: string
 ): Promise<void> {
-  if ((await change(connection, revokeSql, [id])) === 0)
+  if ((await change(connection, revokeApiKeySql, [id])) === 0)
     throw new Error(`there is no API key ${id} to revoke; see: keys list`)
 }
 
 /** Returns what `keys list` shows of all API keys, the oldest first. */
 export async function listApiKeys(connection: ClientBase): Promise<object[]> {
-  return (await connection.query<object[]>(listSql)).rows
+  return (await connection.query<object[]>(listApiKeysSql)).rows
 }
 
 /** Returns how many API keys a statement has changed. */
@@ -102,7 +102,7 @@ async function change(
   try {
     return (await connection.query(text, values)).rowCount
   } catch (cause) {
-    if (consequenceOf(cause) !== 'unknown') throw cause
+    if (consequenceOf(cause) !== 'effectUnknown') throw cause
     const message = 'the change may have been made; see: keys list'
     throw new Error(message, { cause })
   }

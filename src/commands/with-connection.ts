@@ -2,7 +2,7 @@ import pg, { type ClientBase } from 'pg'
 import { loadConfig } from '../config.ts'
 import { parseUrl } from '../postgres/database.ts'
 import { throwWithRemedy } from '../postgres/remedies.ts'
-import { appliedSql } from '../postgres/readiness.ts'
+import { appliedMigrationsSql } from '../postgres/readiness.ts'
 
 /**
  * A command waits for no synchronous standby: while it is away, an API key can
@@ -34,7 +34,7 @@ export async function withConnection(
 
   try {
     await connection.connect().catch(throwWithRemedy)
-    await connection.query(appliedSql).catch(throwWithRemedy)
+    await connection.query(appliedMigrationsSql).catch(throwWithRemedy)
     const result = await command(connection)
     if (typeof result === 'string') console.log(result)
     else console.table(result)

@@ -43,7 +43,7 @@ export async function removeExpiredIdempotencyKeys(
   log: Logger,
   signal: AbortSignal
 ): Promise<void> {
-  const removeExpired = expiredIdempotencyKeysRemover(database, signal)
+  const removeExpired = makeRemoveExpired(database, signal)
 
   while (!signal.aborted) {
     await removeExpired().catch((err: unknown) =>
@@ -56,28 +56,28 @@ export async function removeExpiredIdempotencyKeys(
 /**
  * Returns a function that removes the expired Idempotency-Keys that are younger
  * than the last one it removed, until the signal is aborted. It rejects with
- * the errors of `Database.run`.
+ * the errors of `Database.query`.
  */
-export function expiredIdempotencyKeysRemover(
+export function makeRemoveExpired(
   database: Database,
   signal?: AbortSignal
 ): () => Promise<void> {
-  const statement = database.statement(
+  const statement = database.defineStatement(
     'removeExpiredIdempotencyKeys',
     deleteExpiredSql
   )
-  /** When the newest removed one was created, in seconds since 1970. */
-  let newestRemoved = -Infinity
+  /** Seconds since 1970: all that were created before it have been removed. */
+  let removedUntil = -Infinity
 
   return async () => {
     let deleted: { createdAt: number }[]
     do {
       // Deleting twice does no harm.
-      deleted = await database.run(statement, [newestRemoved], {
+      deleted = await database.query(statement, [removedUntil], {
         callerMayRepeat: true
       })
-      newestRemoved = Math.max(
-        newestRemoved,
+      removedUntil = Math.max(
+        removedUntil,
         ...deleted.map(({ createdAt }) => createdAt)
       )
     } while (deleted.length === maxDeleted && signal?.aborted !== true)

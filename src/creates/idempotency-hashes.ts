@@ -1,5 +1,14 @@
+import type { ApiKey } from '../api-keys/api-key.ts'
 import { sha256Bytea } from '../postgres/sql.ts'
-import type { CreateRequest } from './creation-handler.ts'
+
+/** A valid request to an operation that creates a row. */
+export interface CreateRequest<Body> {
+  method: string
+  routeOptions: { url?: string | undefined }
+  headers: { 'idempotency-key'?: string | undefined }
+  apiKey: ApiKey | undefined
+  body: Body
+}
 
 /**
  * Returns two SHA-256 hashes for PostgreSQL, or undefined if the request has no

@@ -1,11 +1,11 @@
-import type { JsonSql } from '../postgres/json.ts'
+import type { JsonSql } from '../postgres/json-sql.ts'
 import { rawSql } from '../postgres/sql.ts'
 
 /** What a statement stores in a table. */
 export interface InsertDefinition<Schema> {
   table: string
-  /** The SQL types of the columns that the body sets, by column. */
-  bodyColumns: Record<string, string>
+  /** The SQL type of each column that the body sets. */
+  columnTypes: Record<string, string>
   /** An SQL expression for the id of a new row. */
   newId: string
   /** SQL expressions for further columns that the service sets, by column. */
@@ -34,7 +34,7 @@ export type Outcome =
   | 'invalid'
 
 /**
- * The statement that stores a group of rows. No row of a group can make another
+ * The statement that stores a batch of rows. No row of a batch can make another
  * row fail: the statement finds out beforehand what each row could violate.
  *
  * `$1` is a JSON array of rows, each an array of the values of its body
@@ -68,7 +68,7 @@ export type Outcome =
 export function insertSql<Schema>(
   {
     table,
-    bodyColumns,
+    columnTypes,
     newId,
     ownColumns = {},
     json,
@@ -76,10 +76,10 @@ export function insertSql<Schema>(
   }: InsertDefinition<Schema>,
   { hasIdempotencyKeys }: { hasIdempotencyKeys: boolean }
 ): string {
-  const withKeys = (text: string) => (hasIdempotencyKeys ? text : '')
+  const ifIdempotent = (text: string) => (hasIdempotencyKeys ? text : '')
   const hashColumns = { key_hash: 'bytea', body_hash: 'bytea' }
   const inputColumns = {
-    ...bodyColumns,
+    ...columnTypes,
     ...(hasIdempotencyKeys && hashColumns)
   }
   const input = Object.entries(inputColumns).map(
@@ -88,7 +88,7 @@ export function insertSql<Schema>(
   const own = Object.entries(ownColumns).map(
     ([column, value]) => `${value} AS ${column},`
   )
-  const names = ['id', ...Object.keys({ ...bodyColumns, ...ownColumns })]
+  const names = ['id', ...Object.keys({ ...columnTypes, ...ownColumns })]
   const columns = names.join(', ')
 
   return rawSql`
@@ -101,12 +101,12 @@ export function insertSql<Schema>(
       SELECT
         *,
         coalesce(
-          ${withKeys(outcomeByKeySql)}
+          ${ifIdempotent(idempotencyOutcomeSql)}
           ${check},
           'created'
         ) AS outcome
       FROM input
-      ${withKeys(earlierSql)}
+      ${ifIdempotent(earlierCreateSql)}
     ),
 
     new_row AS MATERIALIZED (
@@ -121,12 +121,12 @@ export function insertSql<Schema>(
       ) AS numbered
     ),
 
-    ${withKeys(recordedSql)}
+    ${ifIdempotent(newIdempotencyKeySql)}
     stored AS (
       INSERT INTO ${table} (${columns})
       SELECT ${columns}
       FROM new_row
-      ${withKeys('JOIN recorded USING (key_hash)')}
+      ${ifIdempotent('JOIN new_idempotency_key USING (key_hash)')}
       WHERE id IS NOT NULL
       RETURNING id
     )
@@ -134,20 +134,20 @@ export function insertSql<Schema>(
     SELECT
       CASE
         WHEN outcome <> 'created' THEN outcome
-        ${withKeys(`WHEN recorded.key_hash IS NULL THEN 'in_use'`)}
+        ${ifIdempotent(`WHEN new_idempotency_key.key_hash IS NULL THEN 'in_use'`)}
         WHEN stored.id IS NULL THEN raise_not_stored('${table}')
         ELSE 'created'
       END AS outcome,
-      coalesce(${withKeys('earlier_response, ')}response) AS response
+      coalesce(${ifIdempotent('earlier_response, ')}response) AS response
     FROM new_row
-    ${withKeys('LEFT JOIN recorded ON recorded.key_hash = new_row.key_hash')}
+    ${ifIdempotent('LEFT JOIN new_idempotency_key USING (key_hash)')}
     LEFT JOIN stored ON stored.id = new_row.id
     ORDER BY ordinal
   `
 }
 
 /** The creates with the Idempotency-Keys that have been stored. */
-const earlierSql = rawSql`LEFT JOIN LATERAL (
+const earlierCreateSql = rawSql`LEFT JOIN LATERAL (
         SELECT body_hash AS earlier_body_hash, response AS earlier_response
         FROM idempotency_keys
         WHERE idempotency_keys.key_hash = input.key_hash
@@ -160,7 +160,7 @@ const earlierSql = rawSql`LEFT JOIN LATERAL (
  * waits for a synchronous standby. Otherwise, a replay could acknowledge a row
  * that the standby does not have yet.
  */
-const outcomeByKeySql = rawSql`CASE
+const idempotencyOutcomeSql = rawSql`CASE
             WHEN earlier_body_hash = body_hash
               AND pg_logical_emit_message(true, 'replay', '') IS NOT NULL
               THEN 'replayed'
@@ -173,7 +173,7 @@ const outcomeByKeySql = rawSql`CASE
               THEN 'in_use'
           END,`
 
-const recordedSql = rawSql`recorded AS (
+const newIdempotencyKeySql = rawSql`new_idempotency_key AS (
       INSERT INTO idempotency_keys (key_hash, body_hash, response)
       SELECT key_hash, body_hash, response
       FROM new_row

@@ -1,9 +1,9 @@
 import type { OperationHandlers } from '../../generated/operations.ts'
 import type { components } from '../../generated/types.ts'
-import { creationHandler } from '../creates/creation-handler.ts'
+import { makeCreateHandler } from '../creates/create-handler.ts'
 import type { Database } from '../postgres/database.ts'
-import { jsonSql } from '../postgres/json.ts'
-import { listHandler } from '../reads/list-handler.ts'
+import { jsonSql } from '../postgres/json-sql.ts'
+import { makeListHandler } from '../reads/list-handler.ts'
 import type { ResponseBuffers } from '../reads/response-buffers.ts'
 
 type Schemas = components['schemas']
@@ -15,18 +15,18 @@ const categoryJson = jsonSql<Schemas['Category']>({
 })
 
 /** The operations on categories. */
-export const categoryHandlers = (
+export const makeCategoryHandlers = (
   database: Database,
   buffers: ResponseBuffers
 ) =>
   ({
-    listCategories: listHandler(database, buffers, {
+    listCategories: makeListHandler(database, buffers, {
       statementName: 'listCategories',
       table: 'categories',
       json: categoryJson
     }),
 
-    createCategory: creationHandler<
+    createCategory: makeCreateHandler<
       Schemas['NewCategory'],
       Schemas['Category']
     >(database, {

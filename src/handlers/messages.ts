@@ -1,15 +1,15 @@
 import type { OperationHandlers } from '../../generated/operations.ts'
 import type { components } from '../../generated/types.ts'
-import { creationHandler } from '../creates/creation-handler.ts'
+import { makeCreateHandler } from '../creates/create-handler.ts'
 import type { Database } from '../postgres/database.ts'
-import { jsonSql, utcTime } from '../postgres/json.ts'
+import { jsonSql, utcTime } from '../postgres/json-sql.ts'
 
 type Schemas = components['schemas']
 
 /** The operations on messages. */
-export const messageHandlers = (database: Database) =>
+export const makeMessageHandlers = (database: Database) =>
   ({
-    createMessage: creationHandler<Schemas['NewMessage'], Schemas['Message']>(
+    createMessage: makeCreateHandler<Schemas['NewMessage'], Schemas['Message']>(
       database,
       {
         operationId: 'createMessage',

@@ -1,9 +1,9 @@
 import type { OperationHandlers } from '../../generated/operations.ts'
 import type { components } from '../../generated/types.ts'
 import type { Database } from '../postgres/database.ts'
-import { jsonSql, utcTime } from '../postgres/json.ts'
+import { jsonSql, utcTime } from '../postgres/json-sql.ts'
 import { rawSql } from '../postgres/sql.ts'
-import { pageHandler } from '../reads/page-handler.ts'
+import { makePageHandler } from '../reads/page-handler.ts'
 
 type Order = components['schemas']['Order']
 
@@ -24,10 +24,10 @@ const listOrdersSql = rawSql`
 `
 
 /** The operations on orders. */
-export const orderHandlers = (database: Database) =>
+export const makeOrderHandlers = (database: Database) =>
   ({
-    listOrders: pageHandler<Order>(
+    listOrders: makePageHandler<Order>(
       database,
-      database.statement('listOrders', listOrdersSql)
+      database.defineStatement('listOrders', listOrdersSql)
     )
   }) satisfies Partial<OperationHandlers>

@@ -1,12 +1,13 @@
 import type { OperationHandlers } from '../../generated/operations.ts'
 import type { components } from '../../generated/types.ts'
-import { creationHandler } from '../creates/creation-handler.ts'
+import { makeCreateHandler } from '../creates/create-handler.ts'
 import { HttpError, notFound } from '../errors.ts'
+import type { SerializedJson } from '../openapi/operation-handler.ts'
 import type { Database } from '../postgres/database.ts'
-import { type RawJson, jsonSql } from '../postgres/json.ts'
+import { jsonSql } from '../postgres/json-sql.ts'
 import { rawSql } from '../postgres/sql.ts'
-import { pageHandler } from '../reads/page-handler.ts'
-import { rowReader } from '../reads/row-reader.ts'
+import { makePageHandler } from '../reads/page-handler.ts'
+import { makeReadRow } from '../reads/row-reader.ts'
 
 type Schemas = components['schemas']
 type Pet = Schemas['Pet']
@@ -51,19 +52,19 @@ const unknownCategory = ({ categoryId }: Schemas['NewPet']) =>
   )
 
 /** The operations on pets. */
-export function petHandlers(database: Database) {
-  const listAll = pageHandler<Pet>(
+export function makePetHandlers(database: Database) {
+  const listAll = makePageHandler<Pet>(
     database,
-    database.statement('listPets', listPetsSql, { connections: 4 })
+    database.defineStatement('listPets', listPetsSql, { connections: 4 })
   )
-  const listByStatus = pageHandler<Pet>(
+  const listByStatus = makePageHandler<Pet>(
     database,
-    database.statement('listPets-by-status', listPetsByStatusSql)
+    database.defineStatement('listPets-by-status', listPetsByStatusSql)
   )
-  const readPet = rowReader<number, { wanted: number; json: RawJson<Pet> }>(
-    database,
-    database.statement('getPet', getPetSql, { connections: 2 })
-  )
+  const readPet = makeReadRow<
+    number,
+    { wanted: number; json: SerializedJson<Pet> }
+  >(database, database.defineStatement('getPet', getPetSql, { connections: 2 }))
 
   return {
     listPets: (request, reply) =>
@@ -71,7 +72,7 @@ export function petHandlers(database: Database) {
         ? listAll(request, reply)
         : listByStatus(request, reply),
 
-    createPet: creationHandler<Schemas['NewPet'], Pet>(database, {
+    createPet: makeCreateHandler<Schemas['NewPet'], Pet>(database, {
       operationId: 'createPet',
       table: 'pets',
       newId: `nextval('pets_id_seq')`,

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 import { badRequest, HttpError } from '../errors.ts'
 
 /** More are closed at once. The proxy opens at most 2,000 to a replica. */
-const maxClients = 2048
+const maxClientConnections = 2048
 
 /** Milliseconds for one more request on a connection, during a shutdown. */
 const lastRequestMs = 1000
@@ -19,7 +19,7 @@ const newestReplies = new WeakMap<Socket, FastifyReply>()
 export function manageConnections(app: FastifyInstance): void {
   const { server } = app
   const sockets = new Set<Socket>()
-  server.maxConnections = maxClients
+  server.maxConnections = maxClientConnections
   server.on('connection', (socket) => {
     sockets.add(socket)
     socket.once('close', () => sockets.delete(socket))
@@ -46,7 +46,7 @@ export function manageConnections(app: FastifyInstance): void {
  * the 400 for the response to another request. Behind the proxy, there are
  * none.
  */
-export function rejectConnection(
+export function handleClientError(
   { code }: NodeJS.ErrnoException,
   socket: Socket
 ): void {

@@ -4,11 +4,11 @@ import {
   badRequest,
   HttpError,
   retryAfterHeader,
-  unavailable,
-  unavailableBecause
+  serviceUnavailable,
+  serviceUnavailableBecause
 } from '../errors.ts'
 import { maxBodySize } from '../openapi/json-body.ts'
-import { OutcomeUnknown } from '../postgres/failures.ts'
+import { consequenceOf, OutcomeUnknownError } from '../postgres/failures.ts'
 
 /** The codes of failures that the alerts count. */
 export const serverErrorCodes = [
@@ -30,7 +30,7 @@ export const defaultHeaders = (id: string) => ({
 })
 
 /** 404: no route has the path. */
-export const nothingHere = new HttpError(
+export const routeNotFound = new HttpError(
   404,
   'not_found',
   'There is nothing at this path: /docs shows the operations'
@@ -42,6 +42,14 @@ const internalError = new HttpError(
   'Internal error; the request may have had an effect: quote the X-Request-Id when you report it'
 )
 
+/** The database has a rule that the OpenAPI document lacks, such as a trigger. */
+const rejectedByDatabase = new HttpError(
+  500,
+  'internal_error',
+  'Internal error; the request had no effect: quote the X-Request-Id when you report it',
+  { 'x-should-retry': 'false' }
+)
+
 const outcomeUnknown = new HttpError(
   503,
   'outcome_unknown',
@@ -50,8 +58,8 @@ const outcomeUnknown = new HttpError(
 
 /** The responses to errors of the service and of Fastify. */
 const responsesByCode: Partial<Record<string, HttpError>> = {
-  unavailable,
-  overloaded: unavailableBecause(
+  unavailable: serviceUnavailable,
+  overloaded: serviceUnavailableBecause(
     'Too many requests are waiting, or this one waited too long; it had no effect: retry'
   ),
   outcome_unknown: outcomeUnknown,
@@ -74,12 +82,13 @@ const responsesByCode: Partial<Record<string, HttpError>> = {
 export function toHttpError(error: unknown): HttpError {
   if (error instanceof HttpError) return error
 
+  if (consequenceOf(error) === 'valuesInvalid') return rejectedByDatabase
   // Anything can be thrown; the errors of Fastify have a code.
   const { code = '', statusCode = 500 }: Partial<FastifyError> = error ?? {}
   const response = responsesByCode[code]
   if (response !== undefined) return response
   // A file that must not be read: that it exists is nobody's business.
-  if (statusCode === 403) return nothingHere
+  if (statusCode === 403) return routeNotFound
   if (statusCode < 400 || statusCode > 499) return internalError
   return new HttpError(
     statusCode,
@@ -92,9 +101,9 @@ export function toHttpError(error: unknown): HttpError {
  * The headers that say whether to repeat a request that may have had an effect:
  * some generated SDKs would repeat after each 5xx.
  */
-function repetitionHeaders({ method, headers }: FastifyRequest) {
-  const isRepeatable = method !== 'POST' || 'idempotency-key' in headers
-  return isRepeatable
+function retryHeaders({ method, headers }: FastifyRequest) {
+  const isRetryable = method !== 'POST' || 'idempotency-key' in headers
+  return isRetryable
     ? { ...retryAfterHeader, 'x-should-retry': 'true' }
     : { 'x-should-retry': 'false' }
 }
@@ -112,11 +121,11 @@ export function sendError(
   const { body, headers } = error
   request.errorCode = body.code
   if (body.status === 500) request.log.error({ err: thrown }, body.code)
-  if (thrown instanceof OutcomeUnknown)
+  if (thrown instanceof OutcomeUnknownError)
     request.log.warn({ err: thrown.cause }, body.code)
 
   reply.headers({ ...defaultHeaders(request.id), ...headers })
   if (error === internalError || error === outcomeUnknown)
-    reply.headers(repetitionHeaders(request))
+    reply.headers(retryHeaders(request))
   reply.code(body.status).send(body)
 }

@@ -9,8 +9,8 @@ declare module 'fastify' {
   }
 }
 
-/** Milliseconds between two lines about strangers with the same status. */
-const strangersIntervalMs = 60_000
+/** Milliseconds between two lines about unauthenticated requests of a status. */
+const unauthenticatedIntervalMs = 60_000
 
 /** Paths that a proxy or a scraper requests all the time. */
 const unloggedPaths = ['/livez', '/readyz']
@@ -42,12 +42,12 @@ export const sentStatusOf = ({ raw }: FastifyReply): number | undefined =>
  * Logs each request with a valid API key, when its response is sent or its
  * client has left.
  *
- * Strangers, the clients without a valid API key, share one line for each
- * status and minute, because anybody could fill the log. The line has one of
- * their requests, and says how many came since the last line.
+ * Requests without a valid API key share one line for each status and minute,
+ * because anybody could fill the log. The line has one of the requests, and says
+ * how many came since the last line.
  */
 export function logRequests(app: FastifyInstance): void {
-  const strangers = new Map<
+  const unauthenticated = new Map<
     number | undefined,
     { requests: number; loggedAt: number }
   >()
@@ -71,11 +71,14 @@ export function logRequests(app: FastifyInstance): void {
     if (unloggedPaths.includes(request.routeOptions.url ?? '')) return 0
 
     const status = sentStatusOf(reply)
-    const line = strangers.get(status) ?? { requests: 0, loggedAt: -Infinity }
-    strangers.set(status, line)
+    const line = unauthenticated.get(status) ?? {
+      requests: 0,
+      loggedAt: -Infinity
+    }
+    unauthenticated.set(status, line)
     line.requests++
     const now = performance.now()
-    if (now - line.loggedAt < strangersIntervalMs) return 0
+    if (now - line.loggedAt < unauthenticatedIntervalMs) return 0
 
     const { requests } = line
     line.requests = 0
@@ -91,7 +94,7 @@ function logRequest(
   requests: number
 ): void {
   const { method, url, apiKey } = request
-  const stranger = apiKey === undefined ? { requests } : {}
+  const count = apiKey === undefined ? { requests } : {}
   request.log.info(
     {
       method,
@@ -103,7 +106,7 @@ function logRequest(
       ms: Math.round(reply.elapsedTime),
       apiKey: apiKey?.id,
       ip,
-      ...stranger
+      ...count
     },
     apiKey === undefined ? 'requests without a valid API key' : 'request'
   )

@@ -6,7 +6,7 @@ import Fastify, {
 import type { Config } from '../config.ts'
 import { messageOf } from '../errors.ts'
 import type { Metrics } from '../metrics.ts'
-import { manageConnections, rejectConnection } from './connections.ts'
+import { manageConnections, handleClientError } from './connections.ts'
 import { defaultHeaders, sendError } from './error-responses.ts'
 import { logRequests, requestIdOf } from './request-log.ts'
 
@@ -62,7 +62,7 @@ export function createFastify(
     // While closing, requests on open connections are served, with
     // Connection: close.
     return503OnClosing: false,
-    clientErrorHandler: rejectConnection,
+    clientErrorHandler: handleClientError,
     // For a path that is not percent-encoded UTF-8. It precedes the hooks, so
     // @fastify/cors does not see it, and `manageConnections` not its body.
     frameworkErrors: (error, request, reply) =>

@@ -42,7 +42,7 @@ export const operationRoutes = fp<Options>(
         ...(operation.hasBody ? [] : [rejectBody])
       ],
       preValidation: operation.hasBody ? [requireBody] : [],
-      preHandler: beginSuccess(operation)
+      preHandler: prepareResponse(operation)
     })
     const routes = new Map<string, object>(
       apiDocument.operations.map((one) => [one.id, routeOf(one)])
@@ -61,7 +61,7 @@ export const operationRoutes = fp<Options>(
 )
 
 /** Sets what the responses of an operation have in common. */
-const beginSuccess =
+const prepareResponse =
   ({ status, headers }: Pick<ApiOperation, 'status' | 'headers'>) =>
   (_request: unknown, reply: FastifyReply, done: () => void) => {
     reply.code(status).headers(headers).type('application/json; charset=utf-8')

@@ -11,13 +11,13 @@ import { batch, type BatchOptions } from '../batch.ts'
 import type { Config } from '../config.ts'
 import { messageOf } from '../errors.ts'
 import type { Metrics } from '../metrics.ts'
-import { openPool, unreplicated } from './pool.ts'
+import { openPool, unreplicatedConnections } from './pool.ts'
 import {
   failureOf,
   keepsConnection,
-  OutcomeUnknown,
+  OutcomeUnknownError,
   postgresErrorIn,
-  Unavailable
+  DatabaseUnavailableError
 } from './failures.ts'
 import { rawSql } from './sql.ts'
 
@@ -72,7 +72,7 @@ export class Database {
   readonly #loggedAt = new Map<string, number>()
   /**
    * Whether any statement has succeeded. Before that, failures are not logged
-   * here, because readinessCheck logs why the database is not ready.
+   * here, because readiness.ts logs why the database is not ready.
    */
   #hasResponded = false
 
@@ -101,7 +101,7 @@ export class Database {
       'Connections in use',
       () => this.#pool.totalCount - this.#pool.idleCount
     )
-    this.#endAbandonedWrites = this.statement(
+    this.#endAbandonedWrites = this.defineStatement(
       'endAbandonedWrites',
       endAbandonedWritesSql,
       releasedConnection
@@ -119,7 +119,7 @@ export class Database {
    * @throws Error if another statement has the name: PostgreSQL would reject
    *   it, but only at the first request that runs it
    */
-  statement(
+  defineStatement(
     name: string,
     text: string,
     { connections }: Pick<Statement, 'connections'> = { connections: 1 }
@@ -128,8 +128,8 @@ export class Database {
       throw new Error(`two statements are called ${name}`)
     const statement = { name, text, connections }
     this.statements.set(name, statement)
-    for (const outcome of ['ok', 'failed'])
-      this.#metrics.statementDuration.zero({ statement: name, outcome })
+    for (const result of ['ok', 'failed'])
+      this.#metrics.statementDuration.zero({ statement: name, result })
 
     return statement
   }
@@ -138,13 +138,13 @@ export class Database {
    * Runs a statement, and commits it.
    *
    * @param options.callerMayRepeat whether it may be sent again if its outcome is
-   *   not known, as a read may: the error is then Unavailable, and not
-   *   OutcomeUnknown. The service itself repeats nothing.
+   *   not known, as a read may: the error is then DatabaseUnavailableError, and
+   *   not OutcomeUnknownError. The service itself repeats nothing.
    * @returns its rows
-   * @throws Unavailable, OutcomeUnknown, or the error that PostgreSQL sent: see
-   *   failures.ts
+   * @throws DatabaseUnavailableError, OutcomeUnknownError, or the error that
+   *   PostgreSQL sent: see failures.ts
    */
-  async run<Row extends QueryResultRow>(
+  async query<Row extends QueryResultRow>(
     { name, text }: Statement,
     values: unknown[],
     { callerMayRepeat }: { callerMayRepeat: boolean }
@@ -154,16 +154,16 @@ export class Database {
     try {
       connection = await this.#connect()
       const rows = await execute<Row>(connection, { name, text }, values)
-      if (unreplicated.has(connection))
+      if (unreplicatedConnections.has(connection))
         throw new Error('the wait for the synchronous standby was cancelled')
 
       connection.release()
       this.#hasResponded = true
-      end({ outcome: 'ok' })
+      end({ result: 'ok' })
       return rows
     } catch (error) {
       connection?.release(!keepsConnection(error))
-      end({ outcome: 'failed' })
+      end({ result: 'failed' })
       const failure = connection ? failureOf(error, callerMayRepeat) : error
       this.#report(failure, name)
       throw failure
@@ -178,7 +178,7 @@ export class Database {
   batch<Item, Result>(
     { connections }: Statement,
     run: (items: Item[]) => Promise<Result[]>,
-    options: Pick<BatchOptions, 'maxSize' | 'joinsEqual'> = {}
+    options: Pick<BatchOptions, 'maxSize' | 'sharesEqual'> = {}
   ): (item: Item) => Promise<Result> {
     return batch(run, {
       maxRuns: connections,
@@ -190,14 +190,14 @@ export class Database {
   /**
    * Lets equal calls that wait at the same time share one run and its result:
    * ten requests for the same page cause one statement. It is a batch of one
-   * item, which equal calls join. Items are equal if their JSON is.
+   * item, which equal calls share. Items are equal if their JSON is.
    */
   share<Item, Result>(
     statement: Statement,
     run: (item: Item) => Promise<Result>
   ): (item: Item) => Promise<Result> {
     const runFirst = async ([item]: Item[]) => [await run(item as Item)]
-    return this.batch(statement, runFirst, { maxSize: 1, joinsEqual: true })
+    return this.batch(statement, runFirst, { maxSize: 1, sharesEqual: true })
   }
 
   /** Waits for the statements in flight and closes every connection. */
@@ -205,19 +205,20 @@ export class Database {
     await this.#pool.end()
   }
 
-  /** @throws Unavailable, because nothing was sent */
+  /** @throws DatabaseUnavailableError, because nothing was sent */
   async #connect(): Promise<PoolClient> {
     try {
       return await this.#pool.connect()
     } catch (error) {
-      throw new Unavailable(error)
+      throw new DatabaseUnavailableError(error)
     }
   }
 
   /** Counts a failure, and logs it once a minute. */
   #report(failure: unknown, statement: string): void {
     const isOutage =
-      failure instanceof Unavailable || failure instanceof OutcomeUnknown
+      failure instanceof DatabaseUnavailableError ||
+      failure instanceof OutcomeUnknownError
     const code = isOutage ? failure.code : 'internal_error'
     this.#metrics.databaseErrors.inc({ code })
     // sendError logs the others, with their requests.
@@ -230,8 +231,8 @@ export class Database {
       this.log.error({ err: failure.cause, statement }, failure.message)
     }
     // The server process may wait on.
-    if (sqlState === 'none' && failure instanceof OutcomeUnknown)
-      this.run(this.#endAbandonedWrites, [this.timeoutMs], {
+    if (sqlState === 'none' && failure instanceof OutcomeUnknownError)
+      this.query(this.#endAbandonedWrites, [this.timeoutMs], {
         callerMayRepeat: true
       }).catch(() => {})
   }

@@ -3,19 +3,19 @@ import { messageOf } from '../errors.ts'
 
 /**
  * What follows from an error of PostgreSQL, by its SQLSTATE, or else by the
- * class of the SQLSTATE, its first two characters: 53100 is `unavailable`,
- * although 53 is `unknown`. The severity cannot be used, because lc_messages
+ * class of the SQLSTATE, its first two characters: 53100 is `noEffect`,
+ * although 53 is `effectUnknown`. The severity cannot be used, because lc_messages
  * translates it.
  *
- * | consequence | after a write    | after a read     | connection |
- * |-------------|------------------|------------------|------------|
- * | blocked     | Unavailable      | Unavailable      | kept       |
- * | unavailable | Unavailable      | Unavailable      | closed     |
- * | unknown     | OutcomeUnknown   | Unavailable      | closed     |
- * | rejected    | the error itself | the error itself | kept       |
- * | fault       | the error itself | the error itself | closed     |
+ * | consequence   | after a write       | after a read        | connection |
+ * |---------------|---------------------|---------------------|------------|
+ * | conflict      | DatabaseUnavailable | DatabaseUnavailable | kept       |
+ * | noEffect      | DatabaseUnavailable | DatabaseUnavailable | closed     |
+ * | effectUnknown | OutcomeUnknown      | DatabaseUnavailable | closed     |
+ * | valuesInvalid | the error itself    | the error itself    | kept       |
+ * | other         | the error itself    | the error itself    | closed     |
  *
- * `fault` is every error that is not listed. A connection is closed where the
+ * `other` is every error that is not listed. A connection is closed where the
  * same prepared statement could fail again: it may be older than a change of a
  * table, or a pooler may have mixed it up.
  *
@@ -23,14 +23,14 @@ import { messageOf } from '../errors.ts'
  */
 const sqlStates = {
   /** Another transaction is in the way. */
-  blocked: [
+  conflict: [
     '40001', // serialization_failure
     '40P01', // deadlock_detected
     '55P03' // lock_not_available, by lock_timeout
   ],
 
   /** The statement had no effect, and can be sent again when this is corrected. */
-  unavailable: [
+  noEffect: [
     '0A000', // feature_not_supported: the plan is older than a table
     '25006', // read_only_sql_transaction, after a failover
     '26000', // invalid_sql_statement_name, lost by a pooler
@@ -50,7 +50,7 @@ const sqlStates = {
    * ends while it waits for a synchronous standby, if the server runs out of
    * memory for statistics, or from a pooler that has lost the server.
    */
-  unknown: [
+  effectUnknown: [
     '08', // connection_exception
     '25', // invalid_transaction_state, such as transaction_timeout
     '28', // invalid_authorization_specification, by a pooler
@@ -63,14 +63,14 @@ const sqlStates = {
   ],
 
   /** The values break a rule of the database. */
-  rejected: [
+  valuesInvalid: [
     '22', // data_exception
     '23', // integrity_constraint_violation
     'P0' // raise_exception, by a trigger
   ]
 }
 
-type Consequence = keyof typeof sqlStates | 'fault'
+type Consequence = keyof typeof sqlStates | 'other'
 
 const consequences = new Map(
   Object.entries(sqlStates).flatMap(([consequence, codes]) =>
@@ -91,13 +91,13 @@ const filesAfterCommit = /^(xlog|slru|pgstat|ds)/
  */
 export function consequenceOf(error: unknown): Consequence {
   const { code, file = '' } = postgresErrorIn(error)
-  if (code === undefined || filesAfterCommit.test(file)) return 'unknown'
-  return consequences.get(code) ?? consequences.get(code.slice(0, 2)) ?? 'fault'
+  if (code === undefined || filesAfterCommit.test(file)) return 'effectUnknown'
+  return consequences.get(code) ?? consequences.get(code.slice(0, 2)) ?? 'other'
 }
 
 /** Whether the connection can run the next statement after this error. */
 export const keepsConnection = (error: unknown): boolean =>
-  ['blocked', 'rejected'].includes(consequenceOf(error))
+  ['conflict', 'valuesInvalid'].includes(consequenceOf(error))
 
 /** The fields that PostgreSQL has sent in an error, or in its cause. */
 export function postgresErrorIn(error: unknown): Partial<pg.DatabaseError> {
@@ -109,7 +109,7 @@ export function postgresErrorIn(error: unknown): Partial<pg.DatabaseError> {
  * The database cannot run the statement now. The statement had no effect: it
  * can be sent again.
  */
-export class Unavailable extends Error {
+export class DatabaseUnavailableError extends Error {
   readonly code = 'unavailable'
 
   constructor(cause: unknown) {
@@ -122,7 +122,7 @@ export class Unavailable extends Error {
  * failover. The service never sends it again. The response says whether the
  * client may.
  */
-export class OutcomeUnknown extends Error {
+export class OutcomeUnknownError extends Error {
   readonly code = 'outcome_unknown'
 
   constructor(cause: unknown) {
@@ -138,14 +138,14 @@ export class OutcomeUnknown extends Error {
  */
 export function failureOf(error: unknown, callerMayRepeat: boolean): unknown {
   switch (consequenceOf(error)) {
-    case 'rejected':
-    case 'fault':
+    case 'valuesInvalid':
+    case 'other':
       return error
-    case 'unknown':
+    case 'effectUnknown':
       return callerMayRepeat
-        ? new Unavailable(error)
-        : new OutcomeUnknown(error)
+        ? new DatabaseUnavailableError(error)
+        : new OutcomeUnknownError(error)
     default:
-      return new Unavailable(error)
+      return new DatabaseUnavailableError(error)
   }
 }

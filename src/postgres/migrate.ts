@@ -3,11 +3,11 @@ import pg, { type ClientBase } from 'pg'
 import type { Logger } from 'pino'
 import { messageOf } from '../errors.ts'
 import { parseUrl } from './database.ts'
-import { throwWithRemedy, UnusableDatabase } from './remedies.ts'
+import { throwWithRemedy, DatabaseSetupError } from './remedies.ts'
 import { postgresErrorIn } from './failures.ts'
 import { rawSql } from './sql.ts'
 
-const folder = new URL('../../migrations/', import.meta.url)
+const migrationsFolder = new URL('../../migrations/', import.meta.url)
 
 /** Milliseconds. */
 const connectTimeoutMs = 5000
@@ -33,18 +33,18 @@ const beginSql = rawSql`
   SET LOCAL idle_in_transaction_session_timeout = 60000
 `
 
-export const unreleased =
+export const unreleasedMessage =
   'an unreleased version made the tables of this database: ' +
   'export what you need, and start anew with an empty database'
 
 /** Returns a row if an unreleased version made the tables. */
-export const unreleasedSql = rawSql`
+export const unreleasedTablesSql = rawSql`
   SELECT
   WHERE to_regclass('api_keys') IS NOT NULL
     AND to_regclass('applied_migrations') IS NULL
 `
 
-const createListSql = rawSql`
+const createAppliedMigrationsSql = rawSql`
   CREATE TABLE IF NOT EXISTS applied_migrations (
     name text PRIMARY KEY,
     applied_at timestamptz NOT NULL DEFAULT now()
@@ -57,7 +57,7 @@ const createListSql = rawSql`
  * @throws Error when the folder is missing
  */
 export const migrationNames = (): string[] =>
-  readdirSync(folder)
+  readdirSync(migrationsFolder)
     .filter((name) => /^\d.*\.sql$/.test(name))
     .sort()
 
@@ -102,9 +102,9 @@ async function applyInTransaction(url: string): Promise<string[]> {
   try {
     await connection.connect().catch(throwWithRemedy)
     await connection.query(beginSql)
-    const tables = await connection.query(unreleasedSql)
-    if (tables.rowCount !== 0) throw new UnusableDatabase(unreleased)
-    await connection.query(createListSql)
+    const tables = await connection.query(unreleasedTablesSql)
+    if (tables.rowCount !== 0) throw new DatabaseSetupError(unreleasedMessage)
+    await connection.query(createAppliedMigrationsSql)
     const pending = await pendingOf(connection)
     for (const name of pending) {
       await runFile(connection, name)
@@ -129,7 +129,9 @@ async function pendingOf(connection: ClientBase): Promise<string[]> {
 
 async function runFile(connection: ClientBase, name: string): Promise<void> {
   try {
-    await connection.query(readFileSync(new URL(name, folder), 'utf8'))
+    await connection.query(
+      readFileSync(new URL(name, migrationsFolder), 'utf8')
+    )
   } catch (cause) {
     throw new Error(`${name} failed: ${messageOf(cause)}`, { cause })
   }

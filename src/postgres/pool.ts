@@ -19,13 +19,13 @@ type PoolConfig = pg.PoolConfig & {
 }
 
 /** The statements cannot run on this server. The message has the remedy. */
-export class UnsuitableServer extends Error {}
+export class ServerSettingsError extends Error {}
 
 /**
  * Connections whose last commit may have reached no synchronous standby.
  * PostgreSQL reports a success after a warning when the wait is cancelled.
  */
-export const unreplicated = new WeakSet<ClientBase>()
+export const unreplicatedConnections = new WeakSet<ClientBase>()
 
 /**
  * Opens a pool of connections to a server that accepts writes, with the
@@ -58,7 +58,8 @@ export function openPool(
     connection.on('error', () => {})
     // The text of this warning is translated, and its SQLSTATE is not specific.
     connection.on('notice', ({ routine }) => {
-      if (routine === 'SyncRepWaitForLSN') unreplicated.add(connection)
+      if (routine === 'SyncRepWaitForLSN')
+        unreplicatedConnections.add(connection)
     })
   })
   // The pool has already discarded the idle connection that was lost.
@@ -96,12 +97,12 @@ const neededSettings = (timeoutMs: number): Record<string, string> => ({
  * Only a superuser may set the replication role, and whether a server is
  * read-only is not ours to change.
  */
-const checkedOnly = ['session_replication_role', 'transaction_read_only']
+const checkedNotSet = ['session_replication_role', 'transaction_read_only']
 
 /** The settings as options of the server's command line. */
 const optionsOf = (settings: Record<string, string>): string[] =>
   Object.entries(settings)
-    .filter(([name]) => !checkedOnly.includes(name))
+    .filter(([name]) => !checkedNotSet.includes(name))
     .map(([name, value]) => `-c ${name}=${value.replace(' ', '\\ ')}`)
 
 const otherSettingsSql = rawSql`
@@ -117,7 +118,7 @@ const otherSettingsSql = rawSql`
  * Rejects a connection without the settings: a pooler may drop them, and a
  * server that is no longer, or not yet, the primary would return old lists.
  *
- * @throws UnsuitableServer with the statements that correct the settings
+ * @throws ServerSettingsError with the statements that correct the settings
  */
 async function rejectOtherSettings(
   connection: ClientBase,
@@ -128,9 +129,9 @@ async function rejectOtherSettings(
     [JSON.stringify(settings)]
   )
   if (rows.some(({ name }) => name === 'transaction_read_only'))
-    throw new UnsuitableServer('the server is read-only')
+    throw new ServerSettingsError('the server is read-only')
   if (rows.length > 0) {
     const remedies = rows.map(({ remedy }) => remedy).join('; ')
-    throw new UnsuitableServer(`its settings must be corrected: ${remedies}`)
+    throw new ServerSettingsError(`its settings must be corrected: ${remedies}`)
   }
 }

@@ -1,11 +1,15 @@
 import { messageOf } from '../errors.ts'
 import { type Database, releasedConnection } from './database.ts'
-import { throwWithRemedy, UnusableDatabase } from './remedies.ts'
+import { throwWithRemedy, DatabaseSetupError } from './remedies.ts'
 import { postgresErrorIn } from './failures.ts'
-import { migrationNames, unreleased, unreleasedSql } from './migrate.ts'
+import {
+  migrationNames,
+  unreleasedMessage,
+  unreleasedTablesSql
+} from './migrate.ts'
 
 /** Fails on a database without tables, and for a role without privileges. */
-export const appliedSql = 'SELECT name FROM applied_migrations'
+export const appliedMigrationsSql = 'SELECT name FROM applied_migrations'
 
 /**
  * Returns a function that rejects unless the database responds and has every
@@ -16,24 +20,31 @@ export const appliedSql = 'SELECT name FROM applied_migrations'
  *
  * @throws Error when the folder of the migrations is missing
  */
-export function readinessCheck(database: Database): () => Promise<void> {
+export function makeCheckReady(database: Database): () => Promise<void> {
   const needed = migrationNames()
-  const applied = database.statement('appliedMigrations', appliedSql)
-  const unreleasedTables = database.statement(
+  const applied = database.defineStatement(
+    'appliedMigrations',
+    appliedMigrationsSql
+  )
+  const unreleasedTables = database.defineStatement(
     'unreleasedTables',
-    unreleasedSql,
+    unreleasedTablesSql,
     releasedConnection
   )
   const repeatable = { callerMayRepeat: true }
 
   async function appliedNames(): Promise<string[]> {
     try {
-      const rows = await database.run<{ name: string }>(applied, [], repeatable)
+      const rows = await database.query<{ name: string }>(
+        applied,
+        [],
+        repeatable
+      )
       return rows.map(({ name }) => name)
     } catch (error) {
       if (postgresErrorIn(error).code !== '42P01') throw error
-      const tables = await database.run(unreleasedTables, [], repeatable)
-      if (tables.length > 0) throw new UnusableDatabase(unreleased)
+      const tables = await database.query(unreleasedTables, [], repeatable)
+      if (tables.length > 0) throw new DatabaseSetupError(unreleasedMessage)
       throw error
     }
   }
@@ -57,7 +68,7 @@ export function readinessCheck(database: Database): () => Promise<void> {
       logChange('the database is ready', 'info')
     } catch (error) {
       // It ends the start of the service, with a line.
-      if (!(error instanceof UnusableDatabase))
+      if (!(error instanceof DatabaseSetupError))
         logChange(`waiting for the database: ${messageOf(error)}`, 'error')
       throw error
     }

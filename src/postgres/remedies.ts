@@ -1,9 +1,9 @@
 import pg from 'pg'
 import { messageOf } from '../errors.ts'
-import { UnsuitableServer } from './pool.ts'
+import { ServerSettingsError } from './pool.ts'
 
 /** The database will not become usable by waiting for it. */
-export class UnusableDatabase extends Error {}
+export class DatabaseSetupError extends Error {}
 
 /** What to do about a database that cannot be used, by SQLSTATE. */
 const remedies: Record<string, string> = {
@@ -25,18 +25,18 @@ const certificateCode = /CERT|_SIGNATURE$/
  * line.
  */
 export function throwWithRemedy(error: unknown): never {
-  if (error instanceof UnusableDatabase) throw error
+  if (error instanceof DatabaseSetupError) throw error
   const cause = rootOf(error)
   const code = String(cause.code)
   if (certificateCode.test(code)) {
-    throw new UnusableDatabase(
+    throw new DatabaseSetupError(
       `the certificate of the database is rejected: ${messageOf(cause)}: ` +
         'correct it, or sslmode and sslrootcert in DATABASE_URL',
       { cause }
     )
   }
   const isResponse =
-    cause instanceof pg.DatabaseError || cause instanceof UnsuitableServer
+    cause instanceof pg.DatabaseError || cause instanceof ServerSettingsError
   const remedy = isResponse ? remedies[code] : connectionRemedy
   const message = [messageOf(cause), remedy].filter(Boolean).join(': ')
   throw new Error(message, { cause })

@@ -1,7 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { HttpError } from '../errors.ts'
+import type { SerializedJson } from '../openapi/operation-handler.ts'
 import type { Database, Statement } from '../postgres/database.ts'
-import type { RawJson, JsonSql } from '../postgres/json.ts'
+import type { JsonSql } from '../postgres/json-sql.ts'
 import { rawSql } from '../postgres/sql.ts'
 import { CachedBody } from './cached-body.ts'
 import type { ResponseBuffers } from './response-buffers.ts'
@@ -11,51 +12,51 @@ import type { ResponseBuffers } from './response-buffers.ts'
  *
  * | list                      | size  | body |
  * |---------------------------|-------|------|
- * | the version is still $1   | NULL  | NULL |
+ * | the snapshot is still $1  | NULL  | NULL |
  * | it has more than $2 bytes | bytes | NULL |
  * | otherwise                 | bytes | JSON |
  *
- * The version is that of the whole server: any commit changes it, even in
- * another database. docs/architecture.md says why equal versions mean equal
- * rows. `$2` limits only what is sent: PostgreSQL builds the whole list before
+ * The snapshot is that of the whole server: any commit changes it, even in
+ * another database. The two times make it unique across restarts and crashes.
+ * docs/architecture.md says why equal snapshots mean equal rows. `$2` limits only what is sent: PostgreSQL builds the whole list before
  * it measures it.
  */
 const listSql = (table: string, json: string) => rawSql`
-  WITH current_version AS MATERIALIZED (
+  WITH current_snapshot AS MATERIALIZED (
     SELECT concat_ws(
       ' ',
       pg_current_snapshot(),
       pg_postmaster_start_time(),
       pg_stat_get_bgwriter_stat_reset_time()
-    ) AS version
+    ) AS snapshot
   ),
 
   list AS MATERIALIZED (
     SELECT
-      version,
-      CASE WHEN version IS DISTINCT FROM $1 THEN (
+      snapshot,
+      CASE WHEN snapshot IS DISTINCT FROM $1 THEN (
         SELECT '[' || coalesce(string_agg(${json}, ',' ORDER BY id), '') || ']'
         FROM ${table}
       ) END AS body
-    FROM current_version
+    FROM current_snapshot
   )
 
   SELECT
-    version,
+    snapshot,
     octet_length(body) AS size,
     CASE WHEN octet_length(body) <= $2 THEN body END AS body
   FROM list
 `
 
 interface ListRow {
-  version: string
+  snapshot: string
   size: number | null
   body: string | null
 }
 
-/** A list that was read. */
-interface ReadList {
-  version: string
+/** The list that was read last. */
+interface KeptList {
+  snapshot: string
   /** Undefined if the list is too long. */
   body: CachedBody | undefined
 }
@@ -64,7 +65,7 @@ interface ReadList {
 interface ListDefinition<Item> {
   statementName: string
   /**
-   * A table, or a view that reads only tables: the version does not show
+   * A table, or a view that reads only tables: the snapshot does not show
    * changes of anything else.
    */
   table: string
@@ -85,18 +86,21 @@ const listTooLong = new HttpError(
  * may have changed. A request never joins a statement that has started, so its
  * response has everything that was committed before the request arrived.
  */
-export function listHandler<Item>(
+export function makeListHandler<Item>(
   database: Database,
   buffers: ResponseBuffers,
   { statementName, table, json }: ListDefinition<Item>
 ) {
-  const statement = database.statement(statementName, listSql(table, json))
-  const read = listReader(database, buffers.limit, statement)
+  const statement = database.defineStatement(
+    statementName,
+    listSql(table, json)
+  )
+  const read = makeReadList(database, buffers.limit, statement)
 
   return async (
     request: Pick<FastifyRequest, 'headers'>,
     reply: FastifyReply
-  ): Promise<RawJson<Item[]> | FastifyReply> => {
+  ): Promise<SerializedJson<Item[]> | FastifyReply> => {
     const { body } = await read()
     if (body === undefined) throw listTooLong
 
@@ -107,7 +111,7 @@ export function listHandler<Item>(
     reply.headers({ ...headers, 'cache-control': 'private, no-cache' })
     return content === undefined
       ? reply.removeHeader('content-type').code(304).send()
-      : (content as RawJson<Item[]>)
+      : (content as SerializedJson<Item[]>)
   }
 }
 
@@ -116,23 +120,27 @@ export function listHandler<Item>(
  * commit elsewhere, and has not changed, stays the same body, compressed only
  * once.
  */
-function listReader(database: Database, maxSize: number, statement: Statement) {
-  // Before the first read: PostgreSQL never makes an empty version.
-  let last: ReadList = { version: '', body: undefined }
+function makeReadList(
+  database: Database,
+  maxSize: number,
+  statement: Statement
+) {
+  // Before the first read: no snapshot is an empty text.
+  let kept: KeptList = { snapshot: '', body: undefined }
 
-  async function read(): Promise<ReadList> {
-    const values = [last.version, maxSize]
-    const rows = await database.run<ListRow>(statement, values, {
+  async function read(): Promise<KeptList> {
+    const values = [kept.snapshot, maxSize]
+    const rows = await database.query<ListRow>(statement, values, {
       callerMayRepeat: true
     })
-    const [{ version, size, body: text }] = rows as [ListRow]
-    if (size === null) return last
+    const [{ snapshot, size, body: text }] = rows as [ListRow]
+    if (size === null) return kept
 
     const body = text === null ? undefined : new CachedBody(text)
-    const isUnchanged = body?.etag === last.body?.etag
-    last = { version, body: isUnchanged ? last.body : body }
-    return last
+    const isUnchanged = body?.etag === kept.body?.etag
+    kept = { snapshot, body: isUnchanged ? kept.body : body }
+    return kept
   }
 
-  return database.share<void, ReadList>(statement, read)
+  return database.share<void, KeptList>(statement, read)
 }

@@ -1,11 +1,11 @@
 import type { FastifyReply } from 'fastify'
+import type { SerializedJson } from '../openapi/operation-handler.ts'
 import type { Database, Statement } from '../postgres/database.ts'
-import type { RawJson } from '../postgres/json.ts'
 
 /** A row of a page. */
 interface PageRow<Item> {
   id: number
-  json: RawJson<Item>
+  json: SerializedJson<Item>
 }
 
 /** The parameters of a page. The Link to the next page repeats them. */
@@ -23,15 +23,18 @@ interface PageQuery {
  * @param statement selects `id` and `json` of the rows after the id `$1`, at
  *   most `$2`; the filters of the query follow, in the order of their names
  */
-export function pageHandler<Item>(database: Database, statement: Statement) {
+export function makePageHandler<Item>(
+  database: Database,
+  statement: Statement
+) {
   const readRows = database.share(statement, (values: unknown[]) =>
-    database.run<PageRow<Item>>(statement, values, { callerMayRepeat: true })
+    database.query<PageRow<Item>>(statement, values, { callerMayRepeat: true })
   )
 
   return async (
     { query }: { query: PageQuery },
     reply: FastifyReply
-  ): Promise<RawJson<Item[]>> => {
+  ): Promise<SerializedJson<Item[]>> => {
     const { after, limit, ...filters } = query
     // One more row than the page has tells whether another page follows.
     const values = [after, limit + 1, ...valuesByName(filters)]
@@ -43,7 +46,9 @@ export function pageHandler<Item>(database: Database, statement: Statement) {
       // created meanwhile.
       reply.header('link', linkTo({ ...query, after: last.id }))
 
-    return `[${page.map(({ json }) => json).join(',')}]` as RawJson<Item[]>
+    return `[${page.map(({ json }) => json).join(',')}]` as SerializedJson<
+      Item[]
+    >
   }
 }
 

@@ -9,9 +9,9 @@ import type { Database, Statement } from '../postgres/database.ts'
  *   its value in the column `wanted`. `= ANY ($1)` returns them in any order,
  *   once if a value occurs twice, and not at all if there is no row.
  * @returns a function that resolves with undefined if there is no row, and
- *   rejects with the errors of `Database.run`
+ *   rejects with the errors of `Database.query`
  */
-export function rowReader<
+export function makeReadRow<
   Wanted,
   Row extends QueryResultRow & { wanted: Wanted }
 >(
@@ -19,7 +19,7 @@ export function rowReader<
   statement: Statement
 ): (wanted: Wanted) => Promise<Row | undefined> {
   return database.batch(statement, async (values: Wanted[]) => {
-    const rows = await database.run<Row>(statement, [values], {
+    const rows = await database.query<Row>(statement, [values], {
       callerMayRepeat: true
     })
     const rowByValue = new Map(rows.map((row) => [row.wanted, row]))

@@ -8,7 +8,7 @@ import { until } from './until.ts'
 /** A replica, or a proxy in front of it, and an API key. */
 export interface Endpoint {
   url: string
-  key: string
+  apiKey: string
 }
 
 /** Seconds in which a failover ends. */
@@ -29,9 +29,13 @@ const patient = {
 }
 
 /** Sends a request to the categories. */
-const send = ({ url, key }: Endpoint, headers = {}, init: RequestInit = {}) =>
+const send = (
+  { url, apiKey }: Endpoint,
+  headers = {},
+  init: RequestInit = {}
+) =>
   fetch(`${url}/v1/categories`, {
-    headers: { ...bearer(key), ...headers },
+    headers: { ...bearer(apiKey), ...headers },
     // A machine that is lost does not close its connections.
     signal: AbortSignal.timeout(responseTimeoutMs),
     ...init

@@ -117,4 +117,4 @@ export async function started(service: ReturnType<typeof run>) {
 }
 
 /** What an API key looks like. */
-export const keyPattern = /petcat_[0-9a-f]{40}/
+export const apiKeyPattern = /petcat_[0-9a-f]{40}/

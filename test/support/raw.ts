@@ -10,7 +10,7 @@ import { until } from './until.ts'
 type Headers = Record<string, string | string[] | undefined>
 
 /**
- * The bytes of a request, in latin1. `$KEY` stands for a valid API key. A
+ * The bytes of a request, in latin1. `$API_KEY` stands for a valid API key. A
  * header with several values is sent several times, an undefined one is not
  * sent.
  */
@@ -26,7 +26,7 @@ export function request(
   }
   const all: Headers = {
     Host: 'test',
-    Authorization: 'Bearer $KEY',
+    Authorization: 'Bearer $API_KEY',
     Connection: 'close',
     ...(body !== undefined && bodyHeaders),
     ...headers
@@ -70,15 +70,15 @@ export const chunksOf = (body: string): string =>
     ? lastChunk
     : `${body.length.toString(16)}\r\n${body}\r\n${lastChunk}`
 
-type Target = Pick<Service, 'port' | 'key'>
+type Target = Pick<Service, 'port' | 'apiKey'>
 
-const bytesOf = (bytes: string, key: string) =>
-  Buffer.from(bytes.replaceAll('$KEY', key), 'latin1')
+const bytesOf = (bytes: string, apiKey: string) =>
+  Buffer.from(bytes.replaceAll('$API_KEY', apiKey), 'latin1')
 
 /** Sends a request and returns the response, with its headers in lower case. */
-export async function send({ port, key }: Target, bytes: string) {
+export async function send({ port, apiKey }: Target, bytes: string) {
   const socket = connect(port, '127.0.0.1')
-  socket.write(bytesOf(bytes, key))
+  socket.write(bytesOf(bytes, apiKey))
   const [head = '', ...rest] = (await text(socket)).split('\r\n\r\n')
   const [, status] = / (\d+)/.exec(head) ?? []
   const fields = Array.from(
@@ -97,10 +97,10 @@ export async function send({ port, key }: Target, bytes: string) {
  * A connection that sends a request and collects the responses. Its errors are
  * ignored.
  */
-export function openConnection(t: Test, { port, key }: Target, first = '') {
+export function openConnection(t: Test, { port, apiKey }: Target, first = '') {
   const socket = connect(port, '127.0.0.1').on('error', () => {})
   t.teardown(() => socket.destroy())
-  socket.write(bytesOf(first, key))
+  socket.write(bytesOf(first, apiKey))
   let received = ''
   socket.on('data', (chunk: Buffer) => {
     received += chunk.toString('latin1')
@@ -112,7 +112,7 @@ export function openConnection(t: Test, { port, key }: Target, first = '') {
     closed: new Promise((resolve) => socket.once('close', resolve)),
     /** Sends more bytes, and does not wait for it. */
     write: (bytes: string) => {
-      socket.write(bytesOf(bytes, key))
+      socket.write(bytesOf(bytes, apiKey))
     },
     received: () => received,
     statuses: () => (received.match(/(?<=HTTP\/1\.1 )\d+/g) ?? []).map(Number)

@@ -5,7 +5,9 @@ import type { Service } from './service.ts'
 type Target = Pick<Service, 'app' | 'auth'>
 
 /** The header with an API key. */
-export const bearer = (key: string) => ({ authorization: `Bearer ${key}` })
+export const bearer = (apiKey: string) => ({
+  authorization: `Bearer ${apiKey}`
+})
 
 /** Sends a GET request with the API key of the service. */
 export const get = ({ app, auth }: Target, path: string, headers = {}) =>
@@ -33,15 +35,15 @@ export const list = (service: Target, headers = {}) =>
 export const create = (service: Target, name = 'x', headers = {}) =>
   post(service, 'categories', { name }, headers)
 
-/** The header of an Idempotency-Key; none without one. */
-export const keyed = (key?: string) =>
-  key === undefined ? {} : { 'idempotency-key': key }
+/** The header with an Idempotency-Key; none without one. */
+export const idempotencyKey = (value?: string) =>
+  value === undefined ? {} : { 'idempotency-key': value }
 
 /**
  * The code of an error, such as `unavailable`, or else the status; with
  * `replayed` if it is a replay.
  */
-export async function outcome(
+export async function statusOrCode(
   request: ReturnType<typeof get>
 ): Promise<string | number> {
   const response = await request

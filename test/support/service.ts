@@ -4,12 +4,12 @@ import { buildApp } from '../../src/app.ts'
 import { type Config, loadConfig } from '../../src/config.ts'
 import {
   createApiKey,
-  type Limits
+  type ApiKeyOptions
 } from '../../src/api-keys/manage-api-keys.ts'
 import { Metrics } from '../../src/metrics.ts'
 import { readApiDocument } from '../../src/openapi/document.ts'
 import { Database } from '../../src/postgres/database.ts'
-import { readinessCheck } from '../../src/postgres/readiness.ts'
+import { makeCheckReady } from '../../src/postgres/readiness.ts'
 import { connect, createDatabase, silent } from './database.ts'
 import { bearer } from './requests.ts'
 
@@ -50,7 +50,7 @@ export async function startService(t: Test, options: Options = {}) {
     apiDocument,
     database,
     metrics,
-    checkReady: readinessCheck(database),
+    checkReady: makeCheckReady(database),
     log
   })
   // Before the database is dropped: tap runs the newest teardown first.
@@ -61,9 +61,7 @@ export async function startService(t: Test, options: Options = {}) {
 
   const origin = await app.listen({ port: 0, host: '127.0.0.1' })
   const connection = await connect(t, databaseUrl)
-  const createKey = (name: string, limits?: Limits) =>
-    createApiKey(connection, name, limits)
-  const key = await createKey('test')
+  const apiKey = await createApiKey(connection, 'test')
 
   return {
     app,
@@ -73,9 +71,10 @@ export async function startService(t: Test, options: Options = {}) {
     databaseUrl,
     database,
     connection,
-    createKey,
-    key,
+    createApiKey: (name: string, limits?: ApiKeyOptions) =>
+      createApiKey(connection, name, limits),
+    apiKey,
     /** The headers of an accepted request. */
-    auth: bearer(key)
+    auth: bearer(apiKey)
   }
 }

@@ -3,10 +3,10 @@
 import { randomUUID } from 'node:crypto'
 import type { QueryResultRow } from 'pg'
 import t from 'tap'
-import { expiredIdempotencyKeysRemover } from '../../src/creates/expired-idempotency-keys.ts'
+import { makeRemoveExpired } from '../../src/creates/expired-idempotency-keys.ts'
 import type { Statement } from '../../src/postgres/database.ts'
 import { begin, connect } from '../../test/support/database.ts'
-import { get, keyed, post } from '../../test/support/requests.ts'
+import { get, idempotencyKey, post } from '../../test/support/requests.ts'
 import { startService } from '../../test/support/service.ts'
 
 /** The newest hundred pets are the only sold ones. */
@@ -49,7 +49,7 @@ t.test('operations cost as much on 10^6 rows as on 10^4', async (t) => {
   const client = await connect(t, databaseUrl)
   await client.query('SET plan_cache_mode = force_generic_plan')
   const costs: number[] = []
-  database.run = async <Row extends QueryResultRow>(
+  database.query = async <Row extends QueryResultRow>(
     { name, text }: Statement,
     values: unknown[]
   ) => {
@@ -79,7 +79,7 @@ t.test('operations cost as much on 10^6 rows as on 10^4', async (t) => {
     for (const [path, payload] of operations) {
       for (let n = 0; n < 21; n++) {
         const { statusCode, body } = payload
-          ? await post(service, path, payload, keyed(randomUUID()))
+          ? await post(service, path, payload, idempotencyKey(randomUUID()))
           : await get(service, path)
         if (statusCode > 202) throw new Error(body)
       }
@@ -90,7 +90,7 @@ t.test('operations cost as much on 10^6 rows as on 10^4', async (t) => {
   // As a backup does, this keeps what is removed.
   const level = 'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ'
   await begin(t, databaseUrl, `${level}; SELECT FROM categories`)
-  await expiredIdempotencyKeysRemover(database)()
+  await makeRemoveExpired(database)()
   const removals = costs.splice(0)
   t.ok(removals.length > 1990)
   for (const some of [removals.slice(0, 21), removals.slice(-22, -1)]) {

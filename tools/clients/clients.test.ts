@@ -33,7 +33,7 @@ for (const [language, [install, call]] of Object.entries(firstCalls)) {
     const cwd = temporaryFolder(t)
     const sh = shellWith(cwd, {
       BASE_URL: `${service.url}/v1`,
-      API_KEY: service.key
+      API_KEY: service.apiKey
     })
     writeFileSync(path.join(cwd, 'first.mts'), typescript)
     writeFileSync(path.join(cwd, 'first.py'), python)

@@ -7,7 +7,7 @@ import { call, script } from '../../test/support/process.ts'
 import { startService } from '../../test/support/service.ts'
 
 t.test('the service responds as documented', async (t) => {
-  const { url, key, databaseUrl } = await startService(t)
+  const { url, apiKey, databaseUrl } = await startService(t)
   // Without pets and orders, most requests would get a 404, which is a warning.
   const env = { DATABASE_URL: databaseUrl }
   await call(t, script('tools/seed.ts'), { env })
@@ -22,7 +22,7 @@ t.test('the service responds as documented', async (t) => {
   ]
   const { code, output } = await call(t, command, {
     cwd: t.testdir(),
-    env: { BASE_URL: `${url}/v1`, API_KEY: key }
+    env: { BASE_URL: `${url}/v1`, API_KEY: apiKey }
   })
   t.equal(code, 0, output)
 })

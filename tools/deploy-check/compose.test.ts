@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import t, { type Test } from 'tap'
 import { commandsBelow, shellIn } from '../commands.ts'
-import { makeApiKey } from '../../src/api-keys/api-key.ts'
+import { randomApiKey } from '../../src/api-keys/api-key.ts'
 import { Clients } from '../../test/support/clients.ts'
 
 const folder = mkdtempSync(path.join(tmpdir(), 'petcat-compose-'))
@@ -80,7 +80,7 @@ async function underLoad(
   expected: string[] = [],
   attempts = 8
 ) {
-  const clients = new Clients(t, [{ url, key: apiKey }], attempts)
+  const clients = new Clients(t, [{ url, apiKey: apiKey }], attempts)
   await clients.stores(200)
   const start = Date.now()
   await commands()
@@ -127,17 +127,17 @@ t.test('the proxy responds with Error bodies', async (t) => {
 })
 
 t.test('guesses of API keys are limited, and clients are served', async (t) => {
-  const ask = async (key: string) =>
+  const ask = async (token: string) =>
     (
       await fetch(`${url}/v1/categories`, {
-        headers: { authorization: `Bearer ${key}` }
+        headers: { authorization: `Bearer ${token}` }
       })
     ).status
   const guesses: number[] = []
   while (guesses.length < 700)
     guesses.push(
       ...(await Promise.all(
-        Array.from({ length: 50 }, () => ask(makeApiKey()))
+        Array.from({ length: 50 }, () => ask(randomApiKey()))
       ))
     )
   t.same([...new Set(guesses)].sort(), [401, 429])

@@ -46,14 +46,14 @@ await sh(`
   kubectl rollout status deployment/database`)
 await useImage('1')
 await sh(install)
-const key = String((await sh(createApiKey)).split('\n').at(-1))
+const apiKey = String((await sh(createApiKey)).split('\n').at(-1))
 
 // Requests go to the node of the database. The other one is drained.
 const node = await sh(
   `kubectl get pods -l app=database -o jsonpath='{.items[0].spec.nodeName} {.items[0].status.hostIP}'`
 )
 const [name = '', address = ''] = node.split(' ')
-const target = { url: `http://${address}:30907`, key }
+const target = { url: `http://${address}:30907`, apiKey }
 
 async function underLoad(t: Test, commands: string) {
   const clients = new Clients(t, [target], 8)

@@ -6,9 +6,11 @@ import {
   listApiKeys
 } from '../../src/api-keys/manage-api-keys.ts'
 import { exitWithError } from '../../src/exit-with-error.ts'
+import { rejectArguments } from '../../src/reject-arguments.ts'
 import { runUntilSignal } from '../../src/run-until-signal.ts'
 import { provideDatabase } from './database.ts'
 
+rejectArguments()
 await runUntilSignal(async () => {
   const server = await provideDatabase(false)
   server?.crash?.catch(exitWithError)

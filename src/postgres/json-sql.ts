@@ -3,15 +3,6 @@ import { rawSql } from './sql.ts'
 /** Exists for the compiler only. */
 declare const schema: unique symbol
 
-/**
- * JSON that PostgreSQL has written. The compiler knows its schema, and rejects
- * JSON of another one, as in `listCategories: async () => jsonOfPets`. A pet
- * has all that a category requires; in a function, only equal schemas match.
- */
-export type RawJson<Schema> = (Buffer | string) & {
-  readonly [schema]: (value: Schema) => Schema
-}
-
 /** An SQL expression that writes a row as the JSON of a schema. */
 export type JsonSql<Schema> = string & {
   readonly [schema]: (value: Schema) => Schema
@@ -39,11 +30,3 @@ export function jsonSql<Schema>(columns: {
 /** The SQL of a time as the API returns it: in UTC, with milliseconds. */
 export const utcTime = (column: string) =>
   rawSql`to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
-
-/**
- * The columns that store a request body, with their SQL types. The compiler
- * demands a column for each property.
- */
-export type BodyColumns<Body> = {
-  [Property in keyof Body]-?: [column: string, type: string]
-}

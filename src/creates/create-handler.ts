@@ -1,9 +1,11 @@
 import type { FastifyReply } from 'fastify'
-import type { ApiKey } from '../api-keys/api-key.ts'
-import { HttpError, retryAfterHeader, unavailable } from '../errors.ts'
+import { HttpError, retryAfterHeader, serviceUnavailable } from '../errors.ts'
 import type { Database, Statement } from '../postgres/database.ts'
-import type { BodyColumns, RawJson } from '../postgres/json.ts'
-import { idempotencyHashesOf } from './idempotency-hashes.ts'
+import type { SerializedJson } from '../openapi/operation-handler.ts'
+import {
+  type CreateRequest,
+  idempotencyHashesOf
+} from './idempotency-hashes.ts'
 import {
   type InsertDefinition,
   insertSql,
@@ -11,46 +13,43 @@ import {
 } from './insert-statement.ts'
 
 /** Rows that one statement stores. */
-const maxGroupSize = 250
+const maxBatchSize = 250
 
 /** An operation that stores its request body as a row. */
 interface CreateDefinition<Body, Schema> extends Omit<
   InsertDefinition<Schema>,
-  'bodyColumns'
+  'columnTypes'
 > {
   operationId: string
-  bodyColumns: BodyColumns<Body>
+  /**
+   * The column of each property of the body, and its SQL type. The compiler
+   * demands all properties.
+   */
+  bodyColumns: {
+    [Property in keyof Body]-?: [column: string, type: string]
+  }
   /** The response if the body refers to something that does not exist. */
   whenInvalid?: (body: Body) => HttpError
 }
 
-/** A valid request to an operation that creates a row. */
-export interface CreateRequest<Body> {
-  method: string
-  routeOptions: { url?: string | undefined }
-  headers: { 'idempotency-key'?: string | undefined }
-  apiKey: ApiKey | undefined
-  body: Body
-}
-
-/** What a statement returns for a row. */
-interface Result<Schema> {
+/** What the statement returns for a row. */
+interface InsertResult<Schema> {
   outcome: Outcome
-  response: RawJson<Schema>
+  response: SerializedJson<Schema>
 }
 
 /**
  * The handler of an operation that creates a row from its request, once for
  * each Idempotency-Key.
  *
- * Creates that wait at the same time share a statement, and the next group
- * gathers while a group commits, so an idle service adds no delay. A create
- * alone costs PostgreSQL ten times the CPU time of one in a group.
+ * Creates that wait at the same time share a statement, and the next batch
+ * gathers while a batch commits, so an idle service adds no delay. A create
+ * alone costs PostgreSQL ten times the CPU time of one in a batch.
  *
  * @returns a handler that rejects with HttpError, with the errors of
- *   `Database.run`, and with Overloaded if too many requests wait
+ *   `Database.query`, and with OverloadedError if too many requests wait
  */
-export function creationHandler<Body extends object, Schema>(
+export function makeCreateHandler<Body extends object, Schema>(
   database: Database,
   definition: CreateDefinition<Body, Schema>
 ) {
@@ -59,25 +58,25 @@ export function creationHandler<Body extends object, Schema>(
   const columns = Object.values<[column: string, type: string]>(bodyColumns)
   const insertDefinition = {
     ...definition,
-    bodyColumns: Object.fromEntries(columns)
+    columnTypes: Object.fromEntries(columns)
   }
-  const group = (statement: Statement) =>
-    database.batch<unknown[], Result<Schema>>(
+  const batched = (statement: Statement) =>
+    database.batch<unknown[], InsertResult<Schema>>(
       statement,
       (rows) =>
-        database.run(statement, [JSON.stringify(rows)], {
+        database.query(statement, [JSON.stringify(rows)], {
           callerMayRepeat: false
         }),
-      { maxSize: maxGroupSize }
+      { maxSize: maxBatchSize }
     )
-  const insert = group(
-    database.statement(
+  const insert = batched(
+    database.defineStatement(
       operationId,
       insertSql(insertDefinition, { hasIdempotencyKeys: false })
     )
   )
-  const insertOnce = group(
-    database.statement(
+  const insertOnce = batched(
+    database.defineStatement(
       `${operationId}-idempotent`,
       insertSql(insertDefinition, { hasIdempotencyKeys: true })
     )
@@ -86,7 +85,7 @@ export function creationHandler<Body extends object, Schema>(
   return async (
     request: CreateRequest<Body>,
     reply: FastifyReply
-  ): Promise<RawJson<Schema>> => {
+  ): Promise<SerializedJson<Schema>> => {
     const { body } = request
     const values = properties.map((property) => body[property])
     const hashes = idempotencyHashesOf(request, properties)
@@ -105,7 +104,7 @@ export function creationHandler<Body extends object, Schema>(
       case 'in_use':
         throw idempotencyKeyInUse
       case 'locked':
-        throw unavailable
+        throw serviceUnavailable
       case 'invalid':
         throw whenInvalid?.(body) ?? new Error(`${operationId} has no check`)
     }

@@ -1,5 +1,4 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { RawJson } from '../postgres/json.ts'
 
 /** The shape that openapi-typescript gives an operation. */
 interface OperationTypes {
@@ -13,6 +12,19 @@ type Json<Message> = Message extends {
 }
   ? Body
   : undefined
+
+/** Exists for the compiler only. */
+declare const schema: unique symbol
+
+/**
+ * A body that is JSON already, such as PostgreSQL has written. The compiler
+ * knows its schema, and rejects JSON of another one, as in
+ * `listCategories: async () => jsonOfPets`. A pet has all that a category
+ * requires; in a function, only equal schemas match.
+ */
+export type SerializedJson<Schema> = (Buffer | string) & {
+  readonly [schema]: (value: Schema) => Schema
+}
 
 /** The body of the success that the operation documents, if it has one. */
 type Success<Responses> = Json<
@@ -29,7 +41,7 @@ type LowerCase<Headers> = {
  * handler returns the body of the documented success, whose status is set;
  * throws an HttpError; or returns the reply with which it sent another status.
  */
-export type Handler<Operation extends OperationTypes> = (
+export type OperationHandler<Operation extends OperationTypes> = (
   request: FastifyRequest<{
     Params: Operation['parameters']['path']
     Querystring: NonNullable<Operation['parameters']['query']>
@@ -39,6 +51,6 @@ export type Handler<Operation extends OperationTypes> = (
   reply: FastifyReply
 ) => Promise<
   | Success<Operation['responses']>
-  | RawJson<Success<Operation['responses']>>
+  | SerializedJson<Success<Operation['responses']>>
   | FastifyReply
 >

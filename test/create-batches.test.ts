@@ -10,7 +10,14 @@ import {
   query
 } from './support/database.ts'
 import { successes } from './support/metrics.ts'
-import { create, get, keyed, list, outcome, post } from './support/requests.ts'
+import {
+  create,
+  get,
+  idempotencyKey,
+  list,
+  statusOrCode,
+  post
+} from './support/requests.ts'
 import { startService } from './support/service.ts'
 
 const databaseUrl = await createDatabase(t)
@@ -45,17 +52,17 @@ const second = {
 
 /** Creates a pet with its name as Idempotency-Key, unless it is plain. */
 const createPet = (service: typeof first, name: string, categoryId: number) =>
-  outcome(
+  statusOrCode(
     post(
       service,
       'pets',
       { name, categoryId },
-      name.startsWith('plain') ? {} : keyed(name)
+      name.startsWith('plain') ? {} : idempotencyKey(name)
     )
   )
 
-/** The category of each pet of the group, and the outcome. */
-const group = [
+/** The name and the category of each pet of the batch, and its response. */
+const batch = [
   // PostgreSQL checks the rows in the order of the hashes of their
   // Idempotency-Keys, and this hash begins with 0000.
   ['early-13121', 11, 201],
@@ -78,8 +85,8 @@ const group = [
   ['plain-last', 1, 201]
 ] as const
 
-t.test('no row of a group makes another row fail', async (t) => {
-  for (const [name, categoryId, expected] of group)
+t.test('no row of a batch makes another row fail', async (t) => {
+  for (const [name, categoryId, expected] of batch)
     if (expected === '201 replayed' || name === 'reused')
       t.equal(
         await createPet(first, name, name === 'reused' ? 1 : categoryId),
@@ -97,7 +104,7 @@ t.test('no row of a group makes another row fail', async (t) => {
     createPet(second, name, 10)
   )
   await gateReached(databaseUrl, 3)
-  const responses = group.map(([name, categoryId]) =>
+  const responses = batch.map(([name, categoryId]) =>
     createPet(second, name, categoryId)
   )
   // When it has a response, those that were sent before it wait.
@@ -114,15 +121,15 @@ t.test('no row of a group makes another row fail', async (t) => {
     201
   )
   await gates.open(11)
-  for (const [index, [name, , expected]] of group.entries())
+  for (const [index, [name, , expected]] of batch.entries())
     t.equal(await responses[index], expected, name)
   await gates.open(1)
   t.equal(await storing, 201)
 
   for (const name of ['createPet', 'createPet-idempotent'])
-    t.equal(await successes(second.app, name), 2, 'a group is one statement')
+    t.equal(await successes(second.app, name), 2, 'a batch is one statement')
   const stored = await run('SELECT name FROM pets ORDER BY name')
-  const expected = group
+  const expected = batch
     .filter(([, , one]) => one === 201)
     .map(([name]) => name as string)
     .concat('leader', 'plain-leader', 'reused', 'replayed')
@@ -133,7 +140,7 @@ t.test('no row of a group makes another row fail', async (t) => {
   )
 })
 
-t.test('a row that a trigger drops rejects its group', async (t) => {
+t.test('a row that a trigger drops rejects its batch', async (t) => {
   await run(
     `TRUNCATE categories CASCADE;
      CREATE FUNCTION reject() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -147,7 +154,7 @@ t.test('a row that a trigger drops rejects its group', async (t) => {
   )
   const gates = await closeGates(t, databaseUrl, [1])
   const createNamed = (name: string) =>
-    outcome(create(second, name, keyed(name)))
+    statusOrCode(create(second, name, idempotencyKey(name)))
   const leader = createNamed('leader')
   await gateReached(databaseUrl, 1)
   const responses = ['fine', 'bad'].map(createNamed)
