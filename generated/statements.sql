@@ -10,25 +10,25 @@ WHERE application_name = current_setting('application_name')
   AND query_start < now() - $1 * interval '1 ms';
 
 -- listCategories
-WITH current_snapshot AS MATERIALIZED (
+WITH current_fingerprint AS MATERIALIZED (
   SELECT concat_ws(
     ' ',
     pg_current_snapshot(),
     pg_postmaster_start_time(),
     pg_stat_get_bgwriter_stat_reset_time()
-  ) AS snapshot
+  ) AS fingerprint
 ),
 list AS MATERIALIZED (
   SELECT
-    snapshot,
-    CASE WHEN snapshot IS DISTINCT FROM $1 THEN (
+    fingerprint,
+    CASE WHEN fingerprint IS DISTINCT FROM $1 THEN (
       SELECT '[' || coalesce(string_agg('{"id":' || to_json(id)::text || coalesce(',"name":' || to_json(name)::text, '') || coalesce(',"description":' || to_json(description)::text, '') || '}', ',' ORDER BY id), '') || ']'
       FROM categories
     ) END AS body
-  FROM current_snapshot
+  FROM current_fingerprint
 )
 SELECT
-  snapshot,
+  fingerprint,
   octet_length(body) AS size,
   CASE WHEN octet_length(body) <= $2 THEN body END AS body
 FROM list;
@@ -39,15 +39,10 @@ WITH input AS MATERIALIZED (
   FROM jsonb_array_elements($1) WITH ORDINALITY AS element (value, ordinal)
 ),
 checked AS MATERIALIZED (
-  SELECT
-    *,
-    coalesce(
-      NULL,
-      'created'
-    ) AS outcome
+  SELECT *, coalesce(NULL, 'created') AS outcome
   FROM input
 ),
-new_row AS MATERIALIZED (
+candidate AS MATERIALIZED (
   SELECT *, '{"id":' || to_json(id)::text || coalesce(',"name":' || to_json(name)::text, '') || coalesce(',"description":' || to_json(description)::text, '') || '}' AS response
   FROM (
     SELECT
@@ -60,7 +55,7 @@ new_row AS MATERIALIZED (
 stored AS (
   INSERT INTO categories (id, name, description)
   SELECT id, name, description
-  FROM new_row
+  FROM candidate
   WHERE id IS NOT NULL
   RETURNING id
 )
@@ -70,12 +65,12 @@ SELECT
     WHEN stored.id IS NULL THEN raise_not_stored('categories')
     ELSE 'created'
   END AS outcome,
-  coalesce(response) AS response
-FROM new_row
-LEFT JOIN stored ON stored.id = new_row.id
+  response
+FROM candidate
+LEFT JOIN stored ON stored.id = candidate.id
 ORDER BY ordinal;
 
--- createCategory-idempotent
+-- createCategoryOnce
 WITH input AS MATERIALIZED (
   SELECT (value ->> 0)::text AS name, (value ->> 1)::text AS description, (value ->> 2)::bytea AS key_hash, (value ->> 3)::bytea AS body_hash, ordinal
   FROM jsonb_array_elements($1) WITH ORDINALITY AS element (value, ordinal)
@@ -107,7 +102,7 @@ checked AS MATERIALIZED (
     LIMIT 1
   ) AS earlier ON true
 ),
-new_row AS MATERIALIZED (
+candidate AS MATERIALIZED (
   SELECT *, '{"id":' || to_json(id)::text || coalesce(',"name":' || to_json(name)::text, '') || coalesce(',"description":' || to_json(description)::text, '') || '}' AS response
   FROM (
     SELECT
@@ -120,7 +115,7 @@ new_row AS MATERIALIZED (
 new_idempotency_key AS (
   INSERT INTO idempotency_keys (key_hash, body_hash, response)
   SELECT key_hash, body_hash, response
-  FROM new_row
+  FROM candidate
   WHERE id IS NOT NULL
   ON CONFLICT DO NOTHING
   RETURNING key_hash
@@ -128,7 +123,7 @@ new_idempotency_key AS (
 stored AS (
   INSERT INTO categories (id, name, description)
   SELECT id, name, description
-  FROM new_row
+  FROM candidate
   JOIN new_idempotency_key USING (key_hash)
   WHERE id IS NOT NULL
   RETURNING id
@@ -141,9 +136,9 @@ SELECT
     ELSE 'created'
   END AS outcome,
   coalesce(earlier_response, response) AS response
-FROM new_row
+FROM candidate
 LEFT JOIN new_idempotency_key USING (key_hash)
-LEFT JOIN stored ON stored.id = new_row.id
+LEFT JOIN stored ON stored.id = candidate.id
 ORDER BY ordinal;
 
 -- createMessage
@@ -152,21 +147,16 @@ WITH input AS MATERIALIZED (
   FROM jsonb_array_elements($1) WITH ORDINALITY AS element (value, ordinal)
 ),
 checked AS MATERIALIZED (
-  SELECT
-    *,
-    coalesce(
-      NULL,
-      'created'
-    ) AS outcome
+  SELECT *, coalesce(NULL, 'created') AS outcome
   FROM input
 ),
-new_row AS MATERIALIZED (
+candidate AS MATERIALIZED (
   SELECT *, '{"id":' || to_json(id)::text || coalesce(',"message":' || to_json(message)::text, '') || coalesce(',"status":' || to_json(status)::text, '') || coalesce(',"createdAt":' || to_json(to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))::text, '') || '}' AS response
   FROM (
     SELECT
       *,
       'queued' AS status, now()::timestamptz(3) AS created_at,
-      CASE WHEN outcome = 'created' THEN time_ordered_uuid() END AS id
+      CASE WHEN outcome = 'created' THEN uuid_v7() END AS id
     FROM checked
     ORDER BY ordinal
   ) AS numbered
@@ -174,7 +164,7 @@ new_row AS MATERIALIZED (
 stored AS (
   INSERT INTO messages (id, message, status, created_at)
   SELECT id, message, status, created_at
-  FROM new_row
+  FROM candidate
   WHERE id IS NOT NULL
   RETURNING id
 )
@@ -184,12 +174,12 @@ SELECT
     WHEN stored.id IS NULL THEN raise_not_stored('messages')
     ELSE 'created'
   END AS outcome,
-  coalesce(response) AS response
-FROM new_row
-LEFT JOIN stored ON stored.id = new_row.id
+  response
+FROM candidate
+LEFT JOIN stored ON stored.id = candidate.id
 ORDER BY ordinal;
 
--- createMessage-idempotent
+-- createMessageOnce
 WITH input AS MATERIALIZED (
   SELECT (value ->> 0)::text AS message, (value ->> 1)::bytea AS key_hash, (value ->> 2)::bytea AS body_hash, ordinal
   FROM jsonb_array_elements($1) WITH ORDINALITY AS element (value, ordinal)
@@ -221,13 +211,13 @@ checked AS MATERIALIZED (
     LIMIT 1
   ) AS earlier ON true
 ),
-new_row AS MATERIALIZED (
+candidate AS MATERIALIZED (
   SELECT *, '{"id":' || to_json(id)::text || coalesce(',"message":' || to_json(message)::text, '') || coalesce(',"status":' || to_json(status)::text, '') || coalesce(',"createdAt":' || to_json(to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))::text, '') || '}' AS response
   FROM (
     SELECT
       *,
       'queued' AS status, now()::timestamptz(3) AS created_at,
-      CASE WHEN outcome = 'created' THEN time_ordered_uuid() END AS id
+      CASE WHEN outcome = 'created' THEN uuid_v7() END AS id
     FROM checked
     ORDER BY ordinal
   ) AS numbered
@@ -235,7 +225,7 @@ new_row AS MATERIALIZED (
 new_idempotency_key AS (
   INSERT INTO idempotency_keys (key_hash, body_hash, response)
   SELECT key_hash, body_hash, response
-  FROM new_row
+  FROM candidate
   WHERE id IS NOT NULL
   ON CONFLICT DO NOTHING
   RETURNING key_hash
@@ -243,7 +233,7 @@ new_idempotency_key AS (
 stored AS (
   INSERT INTO messages (id, message, status, created_at)
   SELECT id, message, status, created_at
-  FROM new_row
+  FROM candidate
   JOIN new_idempotency_key USING (key_hash)
   WHERE id IS NOT NULL
   RETURNING id
@@ -256,9 +246,9 @@ SELECT
     ELSE 'created'
   END AS outcome,
   coalesce(earlier_response, response) AS response
-FROM new_row
+FROM candidate
 LEFT JOIN new_idempotency_key USING (key_hash)
-LEFT JOIN stored ON stored.id = new_row.id
+LEFT JOIN stored ON stored.id = candidate.id
 ORDER BY ordinal;
 
 -- listOrders
@@ -275,7 +265,7 @@ WHERE id > $1
 ORDER BY id
 LIMIT $2;
 
--- listPets-by-status
+-- listPetsByStatus
 SELECT id, '{"id":' || to_json(id)::text || coalesce(',"name":' || to_json(name)::text, '') || coalesce(',"categoryId":' || to_json(category_id)::text, '') || coalesce(',"status":' || to_json(status)::text, '') || '}' AS json
 FROM pets
 WHERE (status, id) > ($3, $1)
@@ -284,7 +274,7 @@ ORDER BY status, id
 LIMIT $2;
 
 -- getPet
-SELECT id AS wanted, '{"id":' || to_json(id)::text || coalesce(',"name":' || to_json(name)::text, '') || coalesce(',"categoryId":' || to_json(category_id)::text, '') || coalesce(',"status":' || to_json(status)::text, '') || '}' AS json
+SELECT id AS lookup_value, '{"id":' || to_json(id)::text || coalesce(',"name":' || to_json(name)::text, '') || coalesce(',"categoryId":' || to_json(category_id)::text, '') || coalesce(',"status":' || to_json(status)::text, '') || '}' AS json
 FROM pets
 WHERE id = ANY ($1);
 
@@ -294,15 +284,10 @@ WITH input AS MATERIALIZED (
   FROM jsonb_array_elements($1) WITH ORDINALITY AS element (value, ordinal)
 ),
 checked AS MATERIALIZED (
-  SELECT
-    *,
-    coalesce(
-      check_category(category_id),
-      'created'
-    ) AS outcome
+  SELECT *, coalesce(try_lock_category(category_id), 'created') AS outcome
   FROM input
 ),
-new_row AS MATERIALIZED (
+candidate AS MATERIALIZED (
   SELECT *, '{"id":' || to_json(id)::text || coalesce(',"name":' || to_json(name)::text, '') || coalesce(',"categoryId":' || to_json(category_id)::text, '') || coalesce(',"status":' || to_json(status)::text, '') || '}' AS response
   FROM (
     SELECT
@@ -315,7 +300,7 @@ new_row AS MATERIALIZED (
 stored AS (
   INSERT INTO pets (id, name, category_id, status)
   SELECT id, name, category_id, status
-  FROM new_row
+  FROM candidate
   WHERE id IS NOT NULL
   RETURNING id
 )
@@ -325,12 +310,12 @@ SELECT
     WHEN stored.id IS NULL THEN raise_not_stored('pets')
     ELSE 'created'
   END AS outcome,
-  coalesce(response) AS response
-FROM new_row
-LEFT JOIN stored ON stored.id = new_row.id
+  response
+FROM candidate
+LEFT JOIN stored ON stored.id = candidate.id
 ORDER BY ordinal;
 
--- createPet-idempotent
+-- createPetOnce
 WITH input AS MATERIALIZED (
   SELECT (value ->> 0)::text AS name, (value ->> 1)::bigint AS category_id, (value ->> 2)::text AS status, (value ->> 3)::bytea AS key_hash, (value ->> 4)::bytea AS body_hash, ordinal
   FROM jsonb_array_elements($1) WITH ORDINALITY AS element (value, ordinal)
@@ -351,7 +336,7 @@ checked AS MATERIALIZED (
           )
           THEN 'in_use'
       END,
-      check_category(category_id),
+      try_lock_category(category_id),
       'created'
     ) AS outcome
   FROM input
@@ -362,7 +347,7 @@ checked AS MATERIALIZED (
     LIMIT 1
   ) AS earlier ON true
 ),
-new_row AS MATERIALIZED (
+candidate AS MATERIALIZED (
   SELECT *, '{"id":' || to_json(id)::text || coalesce(',"name":' || to_json(name)::text, '') || coalesce(',"categoryId":' || to_json(category_id)::text, '') || coalesce(',"status":' || to_json(status)::text, '') || '}' AS response
   FROM (
     SELECT
@@ -375,7 +360,7 @@ new_row AS MATERIALIZED (
 new_idempotency_key AS (
   INSERT INTO idempotency_keys (key_hash, body_hash, response)
   SELECT key_hash, body_hash, response
-  FROM new_row
+  FROM candidate
   WHERE id IS NOT NULL
   ON CONFLICT DO NOTHING
   RETURNING key_hash
@@ -383,7 +368,7 @@ new_idempotency_key AS (
 stored AS (
   INSERT INTO pets (id, name, category_id, status)
   SELECT id, name, category_id, status
-  FROM new_row
+  FROM candidate
   JOIN new_idempotency_key USING (key_hash)
   WHERE id IS NOT NULL
   RETURNING id
@@ -396,19 +381,19 @@ SELECT
     ELSE 'created'
   END AS outcome,
   coalesce(earlier_response, response) AS response
-FROM new_row
+FROM candidate
 LEFT JOIN new_idempotency_key USING (key_hash)
-LEFT JOIN stored ON stored.id = new_row.id
+LEFT JOIN stored ON stored.id = candidate.id
 ORDER BY ordinal;
 
 -- lookUpApiKey
-SELECT '\x' || encode(hash, 'hex') AS wanted, id, name, scopes
+SELECT '\x' || encode(hash, 'hex') AS lookup_value, id, name, scopes
 FROM api_keys
 WHERE hash = ANY ($1)
   AND revoked_at IS NULL
   AND (expires_at IS NULL OR expires_at > now());
 
--- removeExpiredIdempotencyKeys
+-- deleteExpiredIdempotencyKeys
 DELETE FROM idempotency_keys
 WHERE key_hash IN (
   SELECT key_hash

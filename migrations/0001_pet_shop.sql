@@ -14,7 +14,7 @@ CREATE TABLE api_keys (
   name text NOT NULL,
   hash bytea NOT NULL UNIQUE,
   -- The first characters of the API key, by which its owner recognizes it.
-  shown_part text NOT NULL,
+  display_prefix text NOT NULL,
   -- What the API key may do, such as {categories:read}. NULL is everything, also
   -- what later versions add.
   scopes text[] CHECK (cardinality(scopes) > 0),
@@ -50,7 +50,7 @@ CREATE TABLE categories (
 
 -- A UUID of version 7 (RFC 9562), which sorts by time, here to the microsecond.
 -- PostgreSQL 15 to 17 have no function for it.
-CREATE FUNCTION time_ordered_uuid() RETURNS uuid
+CREATE FUNCTION uuid_v7() RETURNS uuid
 LANGUAGE plpgsql VOLATILE PARALLEL SAFE AS $$
 DECLARE
   microseconds bigint := extract(epoch FROM clock_timestamp()) * 1000000;
@@ -117,7 +117,7 @@ SELECT set_config(
 -- and with it a whole batch of creates. The service's role may not lock
 -- categories itself: that needs the privilege to change them. enable_seqscan: a
 -- plan made while the table is small must not scan it once it has grown.
-CREATE FUNCTION check_category(category_id bigint) RETURNS text
+CREATE FUNCTION try_lock_category(category_id bigint) RETURNS text
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path FROM CURRENT SET enable_seqscan = off AS $$
 BEGIN
@@ -127,14 +127,14 @@ BEGIN
   END IF;
 
   PERFORM FROM categories WHERE id = category_id;
-  RETURN CASE WHEN FOUND THEN 'locked' ELSE 'invalid' END;
+  RETURN CASE WHEN FOUND THEN 'reference_locked' ELSE 'reference_unknown' END;
 END $$;
 
 -- The transaction of the migrations goes on.
 RESET search_path;
 
 -- It runs with the rights of the owner.
-REVOKE ALL ON FUNCTION check_category(bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION try_lock_category(bigint) FROM PUBLIC;
 
 -- Creates call it if a trigger has dropped their row. VOLATILE, because PostgreSQL
 -- may call other functions when it plans the statement.

@@ -24,5 +24,5 @@ GRANT SELECT, INSERT, DELETE ON idempotency_keys TO pet_categories_service;
 GRANT SELECT, INSERT, UPDATE (revoked_at) ON api_keys TO pet_categories_service;
 GRANT USAGE ON SEQUENCE categories_id_seq, pets_id_seq TO pet_categories_service;
 GRANT EXECUTE ON FUNCTION
-  check_category(bigint), raise_not_stored(text), time_ordered_uuid()
+  try_lock_category(bigint), raise_not_stored(text), uuid_v7()
 TO pet_categories_service;

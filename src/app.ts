@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import type { Config } from './config.ts'
 import { makeOperationHandlers } from './handlers/index.ts'
 import { health } from './http/health.ts'
-import { metricsEndpoint } from './http/metrics-endpoint.ts'
+import { httpMetrics } from './http/http-metrics.ts'
 import { createFastify } from './http/server.ts'
 import { unknownRoutes } from './http/unknown-routes.ts'
 import { bearerAuthentication } from './api-keys/bearer.ts'
@@ -14,7 +14,7 @@ import { operationRoutes } from './openapi/routes.ts'
 import type { Database } from './postgres/database.ts'
 import { ResponseBuffers } from './reads/response-buffers.ts'
 
-/** What `buildApp` needs. */
+/** What `createApp` needs. */
 interface AppOptions {
   config: Config
   apiDocument: ApiDocument
@@ -29,7 +29,7 @@ interface AppOptions {
  * Builds the service, ready to listen, in production and in tests: the plugins
  * in the order in which a request meets them.
  */
-export async function buildApp({
+export async function createApp({
   config,
   apiDocument,
   database,
@@ -41,7 +41,7 @@ export async function buildApp({
   const app = createFastify(config, metrics, log)
 
   if (config.METRICS_PORT !== undefined)
-    await app.register(metricsEndpoint, { config, apiDocument })
+    await app.register(httpMetrics, { config, apiDocument })
 
   // @fastify/cors, so that a page can also read the errors of what follows.
   if (config.CORS_ORIGINS !== undefined)
@@ -59,7 +59,7 @@ export async function buildApp({
   await app.register(operationRoutes, {
     apiDocument,
     handlers: makeOperationHandlers(database, buffers),
-    requireApiKey: app.requireApiKey
+    makeAuthorizationHook: app.makeAuthorizationHook
   })
 
   // @fastify/swagger with Swagger UI, and what else needs no API key.

@@ -15,15 +15,15 @@ interface Caller<Result> {
   reject: (error: unknown) => void
 }
 
-interface Waiting<Item, Result> {
+interface QueueEntry<Item, Result> {
   item: Item
   /** The time, as of performance.now(), at which it has waited too long. */
   deadline: number
-  /** The first, and those that share its item. */
+  /** All callers of this item. */
   callers: Caller<Result>[]
 }
 
-/** How many items may wait. A replica accepts fewer connections than this. */
+/** A replica accepts fewer connections than this. */
 const maxWaiting = 2500
 
 export interface BatchOptions {
@@ -33,7 +33,7 @@ export interface BatchOptions {
    */
   maxWaitMs: number
   /** Maximum number of runs at the same time. */
-  maxRuns: number
+  maxConcurrentRuns: number
   /** Maximum number of items in a run. */
   maxSize?: number
   /**
@@ -48,7 +48,7 @@ export interface BatchOptions {
  * example, 64 requests that arrive while a statement runs share the next
  * statement.
  *
- * Calls share a run, in their order, if they wait while `maxRuns` runs are in
+ * Calls share a run, in their order, if they wait while `maxConcurrentRuns` runs are in
  * progress, or arrive in the same tick. A run that has started takes no further
  * call, so it sees all that was done before its calls.
  *
@@ -58,18 +58,22 @@ export interface BatchOptions {
  */
 export function batch<Item, Result>(
   run: (items: Item[]) => Promise<Result[]>,
-  { maxWaitMs, maxRuns, maxSize = maxWaiting, sharesEqual }: BatchOptions
+  {
+    maxWaitMs,
+    maxConcurrentRuns,
+    maxSize = maxWaiting,
+    sharesEqual
+  }: BatchOptions
 ): (item: Item) => Promise<Result> {
-  /** The oldest are first. */
-  const waiting = new Map<unknown, Waiting<Item, Result>>()
-  let runs = 0
+  /** The oldest entries are first. */
+  const queue = new Map<unknown, QueueEntry<Item, Result>>()
+  let activeRuns = 0
 
   /** Runs until no call is waiting. Never rejects. */
-  async function runAll(): Promise<void> {
-    runs++
+  async function runUntilEmpty(): Promise<void> {
+    activeRuns++
 
-    while (waiting.size > 0) {
-      // Calls of the same tick share a run.
+    while (queue.size > 0) {
       await setImmediate()
       const taken = take()
       if (taken.length === 0) continue
@@ -86,18 +90,18 @@ export function batch<Item, Result>(
       }
     }
 
-    runs--
+    activeRuns--
   }
 
   /** Takes the items of the next run, and rejects those that are too late. */
-  function take(): Waiting<Item, Result>[] {
+  function take(): QueueEntry<Item, Result>[] {
     const now = performance.now()
-    const taken: Waiting<Item, Result>[] = []
-    for (const [identity, one] of waiting) {
+    const taken: QueueEntry<Item, Result>[] = []
+    for (const [identity, entry] of queue) {
       if (taken.length === maxSize) break
-      waiting.delete(identity)
-      if (one.deadline < now) rejectAll([one], new OverloadedError())
-      else taken.push(one)
+      queue.delete(identity)
+      if (entry.deadline < now) rejectAll([entry], new OverloadedError())
+      else taken.push(entry)
     }
 
     return taken
@@ -107,23 +111,23 @@ export function batch<Item, Result>(
     new Promise((resolve, reject) => {
       const caller = { resolve, reject }
       const identity = sharesEqual ? JSON.stringify(item) : caller
-      const equal = waiting.get(identity)
+      const equal = queue.get(identity)
       if (equal !== undefined) {
         equal.callers.push(caller)
         return
       }
-      if (waiting.size >= maxWaiting) {
+      if (queue.size >= maxWaiting) {
         reject(new OverloadedError())
         return
       }
       const deadline = performance.now() + maxWaitMs
-      waiting.set(identity, { item, deadline, callers: [caller] })
-      if (runs < maxRuns) void runAll()
+      queue.set(identity, { item, deadline, callers: [caller] })
+      if (activeRuns < maxConcurrentRuns) void runUntilEmpty()
     })
 }
 
 function rejectAll<Item, Result>(
-  items: Waiting<Item, Result>[],
+  items: QueueEntry<Item, Result>[],
   error: unknown
 ): void {
   for (const { callers } of items)

@@ -7,14 +7,14 @@ import { messageOf } from './errors.ts'
  */
 type Parse<Value> = (text: string | undefined) => Value
 
-function integer<Otherwise>(
+function integer<Default>(
   unit: string,
   minimum: number,
   maximum: number,
-  otherwise: Otherwise
-): Parse<number | Otherwise> {
+  defaultValue: Default
+): Parse<number | Default> {
   return (text) => {
-    if (text === undefined) return otherwise
+    if (text === undefined) return defaultValue
     const number = Number(text)
     // Number() also reads 0x10, 1e3 and ' 7'.
     if (/^\d+$/.test(text) && number >= minimum && number <= maximum)
@@ -23,13 +23,13 @@ function integer<Otherwise>(
   }
 }
 
-function string<Otherwise>(
+function string<Default>(
   rule: string,
   isAllowed: (text: string) => boolean,
-  otherwise: Otherwise
-): Parse<string | Otherwise> {
+  defaultValue: Default
+): Parse<string | Default> {
   return (text) => {
-    if (text === undefined) return otherwise
+    if (text === undefined) return defaultValue
     if (isAllowed(text)) return text
     throw new Error(`must be ${rule}`)
   }
@@ -73,7 +73,7 @@ const variables = {
   ),
   METRICS_PORT: integer('a port', 0, 65_535, undefined),
   MAX_REQUESTS_PER_MINUTE: integer('requests', 0, 1_000_000_000, 60_000),
-  // More than the lock_timeout, so that a lock is named as the reason.
+  // The minimum exceeds lock_timeout, so that a lock is reported as one.
   DATABASE_TIMEOUT_MS: integer('milliseconds', 1000, 60_000, 5000),
   // A longer text would not fit into a string of Node.js.
   MAX_RESPONSE_BUFFER_BYTES: integer('bytes', 1, 500_000_000, 33_554_432),

@@ -1,14 +1,14 @@
 // Start and stop of the service, each as a list of steps.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { buildApp } from './app.ts'
+import { createApp } from './app.ts'
 import { loadConfig } from './config.ts'
-import { removeExpiredIdempotencyKeys } from './creates/expired-idempotency-keys.ts'
+import { deleteExpiredPeriodically } from './creates/expired-idempotency-keys.ts'
 import { exitWithError } from './exit-with-error.ts'
 import { listen } from './http/server.ts'
 import { createLogger } from './log.ts'
 import { Metrics } from './metrics.ts'
 import { readApiDocument } from './openapi/document.ts'
-import { DatabaseSetupError } from './postgres/remedies.ts'
+import { UnrecoverableDatabaseError } from './postgres/remedies.ts'
 import { Database } from './postgres/database.ts'
 import { makeCheckReady } from './postgres/readiness.ts'
 
@@ -37,7 +37,7 @@ export async function start(environment: NodeJS.Dict<string>) {
 
   // 3. Listen: METRICS_PORT when the application is ready, then PORT.
   const parts = { config, apiDocument, database, metrics, checkReady, log }
-  const app = await buildApp(parts)
+  const app = await createApp(parts)
   await app.ready()
   const url = await listen(app, config, 'PORT')
 
@@ -45,7 +45,7 @@ export async function start(environment: NodeJS.Dict<string>) {
   const background = new AbortController()
   const { signal } = background
   untilReady(checkReady, signal)
-    .then(() => removeExpiredIdempotencyKeys(database, log, signal))
+    .then(() => deleteExpiredPeriodically(database, log, signal))
     .catch(exitWithError)
 
   return { config, log, app, url, background, database }
@@ -78,7 +78,7 @@ export async function stop(service: Service): Promise<void> {
   log.info('stopped')
 }
 
-/** @throws DatabaseSetupError */
+/** @throws UnrecoverableDatabaseError */
 async function untilReady(
   checkReady: () => Promise<void>,
   signal: AbortSignal
@@ -87,7 +87,7 @@ async function untilReady(
     try {
       return await checkReady()
     } catch (error) {
-      if (error instanceof DatabaseSetupError) throw error
+      if (error instanceof UnrecoverableDatabaseError) throw error
     }
     await sleep(readyIntervalMs, undefined, { signal }).catch(() => {})
   }

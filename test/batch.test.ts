@@ -3,7 +3,7 @@ import { batch } from '../src/batch.ts'
 
 // What requests see of batches is tested with the operations.
 
-const patient = { maxRuns: 1, maxWaitMs: Infinity }
+const patient = { maxConcurrentRuns: 1, maxWaitMs: Infinity }
 
 t.test('2,500 calls may wait', async (t) => {
   const call = batch((items: number[]) => Promise.resolve(items), patient)
@@ -19,7 +19,11 @@ t.test('calls that wait for too long reject as overload', async (t) => {
     now += 1000
     return Promise.resolve(items)
   }
-  const call = batch(runSlowly, { maxRuns: 1, maxWaitMs: 1500, maxSize: 1 })
+  const call = batch(runSlowly, {
+    maxConcurrentRuns: 1,
+    maxWaitMs: 1500,
+    maxSize: 1
+  })
 
   const overloaded = { reason: { code: 'overloaded' } }
   t.match(await Promise.allSettled([1, 2, 3, 4].map(call)), [

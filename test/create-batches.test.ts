@@ -26,8 +26,8 @@ const run = (sql: string) => query(databaseUrl, sql)
 // A pet of a category from 10 waits at the gate of its category while the
 // statement checks it, and a pet called 'storing' at gate 1 while it is stored.
 await run(
-  `ALTER FUNCTION check_category RENAME TO original_check;
-   CREATE FUNCTION check_category(category_id bigint) RETURNS text
+  `ALTER FUNCTION try_lock_category RENAME TO original_check;
+   CREATE FUNCTION try_lock_category(category_id bigint) RETURNS text
    LANGUAGE plpgsql AS '
      BEGIN
        IF category_id >= 10 THEN PERFORM gate(category_id::int); END IF;
@@ -126,7 +126,7 @@ t.test('no row of a batch makes another row fail', async (t) => {
   await gates.open(1)
   t.equal(await storing, 201)
 
-  for (const name of ['createPet', 'createPet-idempotent'])
+  for (const name of ['createPet', 'createPetOnce'])
     t.equal(await successes(second.app, name), 2, 'a batch is one statement')
   const stored = await run('SELECT name FROM pets ORDER BY name')
   const expected = batch

@@ -8,7 +8,7 @@ import { consequenceOf, OutcomeUnknownError } from '../src/postgres/failures.ts'
 import { ServerSettingsError } from '../src/postgres/pool.ts'
 import {
   throwWithRemedy,
-  DatabaseSetupError
+  UnrecoverableDatabaseError
 } from '../src/postgres/remedies.ts'
 import { commandOf } from '../tools/start/programs.ts'
 import { postgresError } from './support/postgres-error.ts'
@@ -54,10 +54,10 @@ const postgres = readFileSync(commandOf('postgres', tmpdir()).at(-1) ?? '')
 /** SQLSTATEs, the files of PostgreSQL that report them, and what follows. */
 const sqlStates = [
   ['53100', 'md.c', 'noEffect'],
-  ['53100', 'xlog.c', 'effectUnknown'],
-  ['53100', 'slru.c', 'effectUnknown'],
-  ['53200', 'pgstat_shmem.c', 'effectUnknown'],
-  ['23505', 'dsm.c', 'effectUnknown'],
+  ['53100', 'xlog.c', 'outcomeUnknown'],
+  ['53100', 'slru.c', 'outcomeUnknown'],
+  ['53200', 'pgstat_shmem.c', 'outcomeUnknown'],
+  ['23505', 'dsm.c', 'outcomeUnknown'],
   ['40001', 'predicate.c', 'conflict'],
   ['23505', 'nbtinsert.c', 'valuesInvalid']
 ] as const
@@ -93,7 +93,7 @@ t.test('an error of the database tells its remedy', (t) => {
     } catch (error) {
       t.match(error, { message: says })
       // The start ends, because waiting does not help.
-      const isFinal = error instanceof DatabaseSetupError
+      const isFinal = error instanceof UnrecoverableDatabaseError
       t.equal(isFinal, String(says).startsWith('rejected'))
     }
   }

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { removeExpiredIdempotencyKeys } from '../src/creates/expired-idempotency-keys.ts'
+import { deleteExpiredPeriodically } from '../src/creates/expired-idempotency-keys.ts'
 import { createDatabase, query, silent } from './support/database.ts'
 import { startProxy } from './support/proxy.ts'
 import {
@@ -79,7 +79,7 @@ t.test('keys are removed after a day', async (t) => {
   )
   const removal = new AbortController()
   const { signal } = removal
-  const removed = removeExpiredIdempotencyKeys(first.database, silent, signal)
+  const removed = deleteExpiredPeriodically(first.database, silent, signal)
   await until(
     async () => (await count('idempotency_keys')) === 1,
     'the old one is removed'

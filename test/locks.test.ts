@@ -1,7 +1,7 @@
 // A table that another transaction has locked delays the operations that need
 // it, and no others.
 import t from 'tap'
-import { makeRemoveExpired } from '../src/creates/expired-idempotency-keys.ts'
+import { makeDeleteExpired } from '../src/creates/expired-idempotency-keys.ts'
 import { poolSize } from '../src/postgres/database.ts'
 import { createDatabase, lockAwaited, lockTable } from './support/database.ts'
 import {
@@ -85,9 +85,9 @@ for (const table of tables) {
 }
 
 t.test('no statement waits for the connections of another one', (t) => {
-  makeRemoveExpired(service.database)
+  makeDeleteExpired(service.database)
   const statements = [...service.database.statements.values()]
-  const sum = statements.reduce((total, one) => total + one.connections, 0)
+  const sum = statements.reduce((total, one) => total + one.connectionLimit, 0)
   t.ok(sum <= poolSize, `${sum} connections`)
   t.end()
 })

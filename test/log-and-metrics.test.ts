@@ -41,14 +41,14 @@ t.test('a request with a valid API key is a line', async (t) => {
   t.equal(lines.length, 1)
   t.match(lines[0], {
     level: 30,
-    ms: Number,
+    responseTime: Number,
     reqId: 'mine',
     method: 'GET',
     path: '/v1/pets',
     operation: 'listPets',
     status: 400,
     code: 'invalid_request',
-    apiKey: 1,
+    apiKeyId: 1,
     ip: '::1',
     msg: 'request'
   })
@@ -105,7 +105,7 @@ t.test('a request whose client has left is a line, and an error', async (t) => {
   upload.socket.resetAndDestroy()
   await disconnected(service)
   const ip = '127.0.0.1'
-  t.match(lines[1], { reqId: 'mine', apiKey: Number, code: 'aborted', ip })
+  t.match(lines[1], { reqId: 'mine', apiKeyId: Number, code: 'aborted', ip })
   t.notOk('status' in Object(lines[1]), 'it had no response')
   t.equal(lines.length, 2)
   const errors = 'http_errors_total{operation="createCategory",code="aborted"}'
@@ -160,14 +160,14 @@ t.test('requests, errors and statements are counted', async (t) => {
   t.equal(await statusOrCode(list(limited)), 'rate_limited')
 
   const requests = 'http_request_duration_seconds_count'
-  const statements = 'database_statement_seconds_count'
+  const statements = 'database_statement_duration_seconds_count'
   for (const [series, count] of [
     [failed, 1],
     [`${requests}{operation="createCategory",status="201"}`, 3],
     [`${requests}{operation="listCategories",status="429"}`, 1],
     ['http_errors_total{operation="listCategories",code="internal_error"}', 1],
     [`${statements}{statement="createCategory",result="ok"}`, 1],
-    [`${statements}{statement="createCategory-idempotent",result="ok"}`, 3],
+    [`${statements}{statement="createCategoryOnce",result="ok"}`, 3],
     [`${statements}{statement="listCategories",result="failed"}`, 1]
   ] as const)
     t.equal(await sample(limited.app, series), count, series)
@@ -176,7 +176,7 @@ t.test('requests, errors and statements are counted', async (t) => {
 t.test('METRICS_PORT serves the metrics, and nothing else does', async (t) => {
   const response = await fetch(address)
   t.match(response.headers.get('content-type'), 'text/plain; version=0.0.4')
-  t.match(await response.text(), /^ready \d$/m)
+  t.match(await response.text(), /^service_ready \d$/m)
   t.equal((await fetch(`${service.url}/metrics`)).status, 404)
   await app.close()
   await t.rejects(fetch(address))

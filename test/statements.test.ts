@@ -16,7 +16,7 @@ await run(
    SELECT n, n, CASE n % 2 WHEN 0 THEN 'sold' ELSE 'available' END
    FROM generate_series(1, ${rows}) AS n;
    INSERT INTO orders (pet_id) SELECT generate_series(1, ${rows});
-   INSERT INTO api_keys (name, hash, shown_part)
+   INSERT INTO api_keys (name, hash, display_prefix)
    SELECT 'x', sha256(n::text::bytea), '' FROM generate_series(1, ${rows}) AS n;
    INSERT INTO idempotency_keys (key_hash, body_hash, response)
    SELECT sha256(n::text::bytea), '', '' FROM generate_series(1, ${rows}) AS n;

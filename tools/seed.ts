@@ -1,6 +1,6 @@
 // `npm run seed`: adds the categories, pets and orders of the examples in
 // openapi.yaml to the configured database, unless it has pets.
-import { withConnection } from '../src/commands/with-connection.ts'
+import { runAndPrint } from '../src/commands/run-and-print.ts'
 import { exitWithError } from '../src/exit-with-error.ts'
 
 const addExamples = `
@@ -28,7 +28,7 @@ const addExamples = `
   JOIN pets ON name = pet
   ORDER BY pets.id`
 
-await withConnection(async (connection) => {
+await runAndPrint(async (connection) => {
   const { rows: pets } = await connection.query('SELECT FROM pets LIMIT 1')
   if (pets.length > 0) return 'Nothing was added: the database has pets.'
   await connection.query(addExamples)

@@ -16,7 +16,7 @@ export const isWellFormedApiKey = (text: string): boolean => pattern.test(text)
  * The part of an API key by which people recognize it, such as
  * `petcat_01234567`.
  */
-export const shownPartOf = (apiKey: string): string =>
+export const displayPrefixOf = (apiKey: string): string =>
   apiKey.slice(0, prefix.length + 8)
 
 /** A valid API key. */
@@ -30,7 +30,7 @@ export interface ApiKey {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Set by `requireApiKey`, if the request has a valid one. */
+    /** Set by `makeAuthorizationHook`, if the request has a valid one. */
     apiKey: ApiKey | undefined
   }
 }

@@ -5,7 +5,7 @@ import type { Config } from '../config.ts'
 import { HttpError } from '../errors.ts'
 import type { Database } from '../postgres/database.ts'
 import { makeFindApiKey } from './find-api-key.ts'
-import { makeCountRequest } from './rate-limit.ts'
+import { makeCheckRateLimit } from './rate-limit.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -16,7 +16,7 @@ declare module 'fastify' {
      * be looked up; 401 if it is not valid; 429 if it is over its limit; 403 if
      * it lacks a scope.
      */
-    requireApiKey: (neededScopes: string[]) => onRequestHookHandler
+    makeAuthorizationHook: (neededScopes: string[]) => onRequestHookHandler
   }
 }
 
@@ -26,12 +26,12 @@ interface Options {
 }
 
 /**
- * The plugin that decorates the app with the hook `requireApiKey`.
+ * The plugin that decorates the app with the hook `makeAuthorizationHook`.
  *
  * @fastify/bearer-auth takes the token out of the Authorization header, and
  * `auth` finds its API key. Its own hook would send another body than Error,
  * and a 500 for a failed look-up: `addHook: false` passes its errors to
- * `requireApiKey` instead, which adds challenges, scopes and rate limits. The
+ * `makeAuthorizationHook` instead, which adds challenges, scopes and rate limits. The
  * specification of OAuth lets it accept `bearer` in lower case.
  *
  * Rejections are not delayed: the service would hold the connections of an
@@ -40,7 +40,7 @@ interface Options {
 export const bearerAuthentication = fp<Options>(
   async (app, { database, config }) => {
     const findApiKey = makeFindApiKey(database)
-    const countRequest = makeCountRequest(config.MAX_REQUESTS_PER_MINUTE)
+    const checkRateLimit = makeCheckRateLimit(config.MAX_REQUESTS_PER_MINUTE)
 
     app.decorateRequest('apiKey', undefined)
     await app.register(bearerAuth, {
@@ -55,7 +55,7 @@ export const bearerAuthentication = fp<Options>(
     })
     const verify = app.getDecorator<verifyBearerAuth>('verifyBearerAuth')
 
-    app.decorate('requireApiKey', (neededScopes) => {
+    app.decorate('makeAuthorizationHook', (neededScopes) => {
       const insufficientScope = insufficientScopeError(neededScopes)
 
       return (request, reply, done) =>
@@ -73,7 +73,7 @@ export const bearerAuthentication = fp<Options>(
           const isAllowed =
             scopes === null ||
             neededScopes.every((scope) => scopes.includes(scope))
-          const limitError = countRequest(name, reply)
+          const limitError = checkRateLimit(name, reply)
           done(limitError ?? (isAllowed ? undefined : insufficientScope))
         })
     })

@@ -14,7 +14,7 @@ const trustMs = 900
  * neither salt nor stretching.
  */
 const lookUpSql = rawSql`
-  SELECT '\x' || encode(hash, 'hex') AS wanted, id, name, scopes
+  SELECT '\x' || encode(hash, 'hex') AS lookup_value, id, name, scopes
   FROM api_keys
   WHERE hash = ANY ($1)
     AND revoked_at IS NULL
@@ -34,9 +34,9 @@ const lookUpSql = rawSql`
 export function makeFindApiKey(
   database: Database
 ): (token: string) => Promise<ApiKey | undefined> {
-  const lookUp = makeReadRow<string, ApiKey & { wanted: string }>(
+  const lookUp = makeReadRow<string, ApiKey & { lookup_value: string }>(
     database,
-    database.defineStatement('lookUpApiKey', lookUpSql, { connections: 3 })
+    database.defineStatement('lookUpApiKey', lookUpSql, { connectionLimit: 3 })
   )
   const trusted = new Map<string, { apiKey: ApiKey; until: number }>()
 

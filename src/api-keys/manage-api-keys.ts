@@ -1,7 +1,7 @@
 import type { ClientBase } from 'pg'
 import { consequenceOf } from '../postgres/failures.ts'
 import { sha256Bytea, rawSql } from '../postgres/sql.ts'
-import { randomApiKey, shownPartOf } from './api-key.ts'
+import { randomApiKey, displayPrefixOf } from './api-key.ts'
 
 /**
  * 1 to 100 characters that can be seen, so that nobody can forge lines of a
@@ -11,7 +11,7 @@ import { randomApiKey, shownPartOf } from './api-key.ts'
 const namePattern = /^(?:[^\p{C}\p{Zl}\p{Zp}]|[\u200C\u200D]){1,100}$/u
 
 const createApiKeySql = rawSql`
-  INSERT INTO api_keys (name, shown_part, hash, expires_at, scopes)
+  INSERT INTO api_keys (name, display_prefix, hash, expires_at, scopes)
   VALUES ($1, $2, $3, now() + $4::interval, $5)
 `
 
@@ -25,7 +25,7 @@ const listApiKeysSql = rawSql`
   SELECT
     id,
     name,
-    shown_part AS "apiKey",
+    display_prefix AS "apiKey",
     coalesce(array_to_string(scopes, ' '), 'all') AS scopes,
     CASE
       WHEN revoked_at IS NOT NULL THEN 'revoked'
@@ -69,7 +69,7 @@ export async function createApiKey(
   const apiKey = randomApiKey()
   const values = [
     name,
-    shownPartOf(apiKey),
+    displayPrefixOf(apiKey),
     sha256Bytea(apiKey),
     lifetime,
     scopes
@@ -102,7 +102,7 @@ async function change(
   try {
     return (await connection.query(text, values)).rowCount
   } catch (cause) {
-    if (consequenceOf(cause) !== 'effectUnknown') throw cause
+    if (consequenceOf(cause) !== 'outcomeUnknown') throw cause
     const message = 'the change may have been made; see: keys list'
     throw new Error(message, { cause })
   }

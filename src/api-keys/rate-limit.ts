@@ -18,7 +18,7 @@ interface Window {
  * @param max requests of a window; 0 disables the limit
  * @see https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/
  */
-export function makeCountRequest(max: number) {
+export function makeCheckRateLimit(max: number) {
   const windows = new Map<string, Window>()
 
   return (name: string, reply: FastifyReply): HttpError | undefined => {

@@ -8,7 +8,7 @@ import {
   revokeApiKey
 } from '../api-keys/manage-api-keys.ts'
 import { readApiDocument } from '../openapi/document.ts'
-import { withConnection } from './with-connection.ts'
+import { runAndPrint } from './run-and-print.ts'
 
 const usage = `Usage: keys create --name NAME [--expires 90d] [--scope SCOPE ...]
        keys list
@@ -43,7 +43,7 @@ async function create(args: string[]): Promise<void> {
   requireDuration(lifetime)
   requireScopes(scopes)
 
-  await withConnection((connection) =>
+  await runAndPrint((connection) =>
     createApiKey(connection, name, { lifetime, scopes })
   )
 }
@@ -51,7 +51,7 @@ async function create(args: string[]): Promise<void> {
 async function list(args: string[]): Promise<void> {
   // It has no options: parseArgs rejects any argument.
   parseArgs({ args, options: {} })
-  await withConnection(listApiKeys)
+  await runAndPrint(listApiKeys)
 }
 
 async function revoke(args: string[]): Promise<void> {
@@ -60,7 +60,7 @@ async function revoke(args: string[]): Promise<void> {
   if (id === undefined || others.length > 0)
     throw new Error('revoke needs one ID; see: keys list')
 
-  await withConnection(async (connection) => {
+  await runAndPrint(async (connection) => {
     await revokeApiKey(connection, id)
     return `Revoked API key ${id}. It stops working within a second.`
   })

@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util'
 import { loadConfig } from '../config.ts'
 import { exitWithError } from '../exit-with-error.ts'
 import { createLogger } from '../log.ts'
-import { applyMigrations } from '../postgres/migrate.ts'
+import { applyMigrations } from '../postgres/migrations.ts'
 
 async function main(): Promise<void> {
   // It has no options: parseArgs rejects any argument.

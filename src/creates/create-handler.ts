@@ -8,8 +8,9 @@ import {
 } from './idempotency-hashes.ts'
 import {
   type InsertDefinition,
+  insertOnceSql,
   insertSql,
-  type Outcome
+  type RowOutcome
 } from './insert-statement.ts'
 
 /** Rows that one statement stores. */
@@ -29,12 +30,12 @@ interface CreateDefinition<Body, Schema> extends Omit<
     [Property in keyof Body]-?: [column: string, type: string]
   }
   /** The response if the body refers to something that does not exist. */
-  whenInvalid?: (body: Body) => HttpError
+  whenReferenceUnknown?: (body: Body) => HttpError
 }
 
 /** What the statement returns for a row. */
 interface InsertResult<Schema> {
-  outcome: Outcome
+  outcome: RowOutcome
   response: SerializedJson<Schema>
 }
 
@@ -53,7 +54,7 @@ export function makeCreateHandler<Body extends object, Schema>(
   database: Database,
   definition: CreateDefinition<Body, Schema>
 ) {
-  const { operationId, bodyColumns, whenInvalid } = definition
+  const { operationId, bodyColumns, whenReferenceUnknown } = definition
   const properties = Object.keys(bodyColumns) as (keyof Body & string)[]
   const columns = Object.values<[column: string, type: string]>(bodyColumns)
   const insertDefinition = {
@@ -63,22 +64,16 @@ export function makeCreateHandler<Body extends object, Schema>(
   const batched = (statement: Statement) =>
     database.batch<unknown[], InsertResult<Schema>>(
       statement,
-      (rows) =>
-        database.query(statement, [JSON.stringify(rows)], {
-          callerMayRepeat: false
-        }),
+      (rows) => database.write(statement, [JSON.stringify(rows)]),
       { maxSize: maxBatchSize }
     )
   const insert = batched(
-    database.defineStatement(
-      operationId,
-      insertSql(insertDefinition, { hasIdempotencyKeys: false })
-    )
+    database.defineStatement(operationId, insertSql(insertDefinition))
   )
   const insertOnce = batched(
     database.defineStatement(
-      `${operationId}-idempotent`,
-      insertSql(insertDefinition, { hasIdempotencyKeys: true })
+      `${operationId}Once`,
+      insertOnceSql(insertDefinition)
     )
   )
 
@@ -103,10 +98,13 @@ export function makeCreateHandler<Body extends object, Schema>(
         throw idempotencyKeyReused
       case 'in_use':
         throw idempotencyKeyInUse
-      case 'locked':
+      case 'reference_locked':
         throw serviceUnavailable
-      case 'invalid':
-        throw whenInvalid?.(body) ?? new Error(`${operationId} has no check`)
+      case 'reference_unknown':
+        throw (
+          whenReferenceUnknown?.(body) ??
+          new Error(`${operationId} has no check`)
+        )
     }
   }
 }

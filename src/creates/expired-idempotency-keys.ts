@@ -35,49 +35,47 @@ const deleteExpiredSql = rawSql`
 `
 
 /**
- * Removes expired Idempotency-Keys every minute, until the signal is aborted.
- * An expired Idempotency-Key still replays until it is removed.
+ * Deletes expired Idempotency-Keys every minute, until the signal is aborted.
+ * An expired Idempotency-Key still replays until it is deleted.
  */
-export async function removeExpiredIdempotencyKeys(
+export async function deleteExpiredPeriodically(
   database: Database,
   log: Logger,
   signal: AbortSignal
 ): Promise<void> {
-  const removeExpired = makeRemoveExpired(database, signal)
+  const deleteExpired = makeDeleteExpired(database, signal)
 
   while (!signal.aborted) {
-    await removeExpired().catch((err: unknown) =>
-      log.error({ err }, 'expired Idempotency-Keys cannot be removed')
+    await deleteExpired().catch((err: unknown) =>
+      log.error({ err }, 'expired Idempotency-Keys cannot be deleted')
     )
     await sleep(intervalMs, undefined, { signal }).catch(() => {})
   }
 }
 
 /**
- * Returns a function that removes the expired Idempotency-Keys that are younger
- * than the last one it removed, until the signal is aborted. It rejects with
+ * Returns a function that deletes the expired Idempotency-Keys that are younger
+ * than the last one it deleted, until the signal is aborted. It rejects with
  * the errors of `Database.query`.
  */
-export function makeRemoveExpired(
+export function makeDeleteExpired(
   database: Database,
   signal?: AbortSignal
 ): () => Promise<void> {
   const statement = database.defineStatement(
-    'removeExpiredIdempotencyKeys',
+    'deleteExpiredIdempotencyKeys',
     deleteExpiredSql
   )
-  /** Seconds since 1970: all that were created before it have been removed. */
-  let removedUntil = -Infinity
+  /** Seconds since 1970: all that were created before it have been deleted. */
+  let deletedUntil = -Infinity
 
   return async () => {
     let deleted: { createdAt: number }[]
     do {
-      // Deleting twice does no harm.
-      deleted = await database.query(statement, [removedUntil], {
-        callerMayRepeat: true
-      })
-      removedUntil = Math.max(
-        removedUntil,
+      // Deleting twice does no harm, so this is no `write`.
+      deleted = await database.read(statement, [deletedUntil])
+      deletedUntil = Math.max(
+        deletedUntil,
         ...deleted.map(({ createdAt }) => createdAt)
       )
     } while (deleted.length === maxDeleted && signal?.aborted !== true)

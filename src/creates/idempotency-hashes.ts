@@ -14,8 +14,8 @@ export interface CreateRequest<Body> {
  * Returns two SHA-256 hashes for PostgreSQL, or undefined if the request has no
  * Idempotency-Key:
  *
- * - of the Idempotency-Key, its owner and the operation. The owner is the name of
- *   the API key, so that a new API key of the same name can replace an old one.
+ * - of the Idempotency-Key, the operation and the name of the API key, so that a
+ *   new API key of the same name can replace an old one.
  * - of the validated body, in which clients may vary the order of the
  *   properties.
  *
@@ -29,11 +29,11 @@ export function idempotencyHashesOf<Body>(
   const header = headers['idempotency-key']
   if (header === undefined) return undefined
 
-  const owner = [apiKey?.name, method, routeOptions.url, unquoted(header)]
-  const sorted = properties.map((property) => [property, body[property]])
+  const hashInput = [apiKey?.name, method, routeOptions.url, unquoted(header)]
+  const orderedBody = properties.map((property) => [property, body[property]])
   return [
-    sha256Bytea(JSON.stringify(owner)),
-    sha256Bytea(JSON.stringify(Object.fromEntries(sorted)))
+    sha256Bytea(JSON.stringify(hashInput)),
+    sha256Bytea(JSON.stringify(Object.fromEntries(orderedBody)))
   ]
 }
 

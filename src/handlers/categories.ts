@@ -8,7 +8,7 @@ import type { ResponseBuffers } from '../reads/response-buffers.ts'
 
 type Schemas = components['schemas']
 
-const categoryJson = jsonSql<Schemas['Category']>({
+const categoryJsonSql = jsonSql<Schemas['Category']>({
   id: 'id',
   name: 'name',
   description: 'description'
@@ -21,9 +21,9 @@ export const makeCategoryHandlers = (
 ) =>
   ({
     listCategories: makeListHandler(database, buffers, {
-      statementName: 'listCategories',
+      operationId: 'listCategories',
       table: 'categories',
-      json: categoryJson
+      json: categoryJsonSql
     }),
 
     createCategory: makeCreateHandler<
@@ -32,11 +32,11 @@ export const makeCategoryHandlers = (
     >(database, {
       operationId: 'createCategory',
       table: 'categories',
-      newId: `nextval('categories_id_seq')`,
+      newIdSql: `nextval('categories_id_seq')`,
       bodyColumns: {
         name: ['name', 'text'],
         description: ['description', 'text']
       },
-      json: categoryJson
+      json: categoryJsonSql
     })
   }) satisfies Partial<OperationHandlers>

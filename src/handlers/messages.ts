@@ -14,9 +14,12 @@ export const makeMessageHandlers = (database: Database) =>
       {
         operationId: 'createMessage',
         table: 'messages',
-        newId: 'time_ordered_uuid()',
+        newIdSql: 'uuid_v7()',
         bodyColumns: { message: ['message', 'text'] },
-        ownColumns: { status: `'queued'`, created_at: 'now()::timestamptz(3)' },
+        serviceColumns: {
+          status: `'queued'`,
+          created_at: 'now()::timestamptz(3)'
+        },
         json: jsonSql<Schemas['Message']>({
           id: 'id',
           message: 'message',

@@ -7,7 +7,7 @@ import { makePageHandler } from '../reads/page-handler.ts'
 
 type Order = components['schemas']['Order']
 
-const orderJson = jsonSql<Order>({
+const orderJsonSql = jsonSql<Order>({
   id: 'id',
   petId: 'pet_id',
   quantity: 'quantity',
@@ -16,7 +16,7 @@ const orderJson = jsonSql<Order>({
 })
 
 const listOrdersSql = rawSql`
-  SELECT id, ${orderJson} AS json
+  SELECT id, ${orderJsonSql} AS json
   FROM orders
   WHERE id > $1
   ORDER BY id

@@ -12,7 +12,7 @@ import { makeReadRow } from '../reads/row-reader.ts'
 type Schemas = components['schemas']
 type Pet = Schemas['Pet']
 
-const petJson = jsonSql<Pet>({
+const petJsonSql = jsonSql<Pet>({
   id: 'id',
   name: 'name',
   categoryId: 'category_id',
@@ -20,13 +20,13 @@ const petJson = jsonSql<Pet>({
 })
 
 const getPetSql = rawSql`
-  SELECT id AS wanted, ${petJson} AS json
+  SELECT id AS lookup_value, ${petJsonSql} AS json
   FROM pets
   WHERE id = ANY ($1)
 `
 
 const listPetsSql = rawSql`
-  SELECT id, ${petJson} AS json
+  SELECT id, ${petJsonSql} AS json
   FROM pets
   WHERE id > $1
   ORDER BY id
@@ -36,7 +36,7 @@ const listPetsSql = rawSql`
 // With `WHERE status = $3`, PostgreSQL could search the primary key, past all
 // pets of other statuses. These conditions fit the index (status, id).
 const listPetsByStatusSql = rawSql`
-  SELECT id, ${petJson} AS json
+  SELECT id, ${petJsonSql} AS json
   FROM pets
   WHERE (status, id) > ($3, $1)
     AND status <= $3
@@ -53,37 +53,40 @@ const unknownCategory = ({ categoryId }: Schemas['NewPet']) =>
 
 /** The operations on pets. */
 export function makePetHandlers(database: Database) {
-  const listAll = makePageHandler<Pet>(
+  const unfilteredPage = makePageHandler<Pet>(
     database,
-    database.defineStatement('listPets', listPetsSql, { connections: 4 })
+    database.defineStatement('listPets', listPetsSql, { connectionLimit: 4 })
   )
-  const listByStatus = makePageHandler<Pet>(
+  const pageByStatus = makePageHandler<Pet>(
     database,
-    database.defineStatement('listPets-by-status', listPetsByStatusSql)
+    database.defineStatement('listPetsByStatus', listPetsByStatusSql)
   )
   const readPet = makeReadRow<
     number,
-    { wanted: number; json: SerializedJson<Pet> }
-  >(database, database.defineStatement('getPet', getPetSql, { connections: 2 }))
+    { lookup_value: number; json: SerializedJson<Pet> }
+  >(
+    database,
+    database.defineStatement('getPet', getPetSql, { connectionLimit: 2 })
+  )
 
   return {
     listPets: (request, reply) =>
       request.query.status === undefined
-        ? listAll(request, reply)
-        : listByStatus(request, reply),
+        ? unfilteredPage(request, reply)
+        : pageByStatus(request, reply),
 
     createPet: makeCreateHandler<Schemas['NewPet'], Pet>(database, {
       operationId: 'createPet',
       table: 'pets',
-      newId: `nextval('pets_id_seq')`,
+      newIdSql: `nextval('pets_id_seq')`,
       bodyColumns: {
         name: ['name', 'text'],
         categoryId: ['category_id', 'bigint'],
         status: ['status', 'text']
       },
-      json: petJson,
-      check: 'check_category(category_id)',
-      whenInvalid: unknownCategory
+      json: petJsonSql,
+      rejectionSql: 'try_lock_category(category_id)',
+      whenReferenceUnknown: unknownCategory
     }),
 
     getPet: async ({ params: { petId } }) => {

@@ -59,7 +59,9 @@ export function handleClientError(
   else if (awaitsBody(reply))
     reply
       .header('connection', 'close')
-      .send(code === 'ERR_HTTP_REQUEST_TIMEOUT' ? lateBody : malformedBody)
+      .send(
+        code === 'ERR_HTTP_REQUEST_TIMEOUT' ? lateBodyError : malformedBodyError
+      )
   else socket.destroy()
 }
 
@@ -68,10 +70,10 @@ const awaitsBody = ({ raw, request }: FastifyReply): boolean =>
   // A response that waits for an earlier one has no socket.
   !request.raw.complete && !raw.headersSent && raw.socket !== null
 
-const lateBody = new HttpError(
+const lateBodyError = new HttpError(
   408,
   'request_timeout',
   'The request did not arrive in time'
 )
 
-const malformedBody = badRequest('The request is not valid HTTP/1.1')
+const malformedBodyError = badRequest('The request is not valid HTTP/1.1')

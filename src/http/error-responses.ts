@@ -5,13 +5,13 @@ import {
   HttpError,
   retryAfterHeader,
   serviceUnavailable,
-  serviceUnavailableBecause
+  serviceUnavailableError
 } from '../errors.ts'
 import { maxBodySize } from '../openapi/json-body.ts'
 import { consequenceOf, OutcomeUnknownError } from '../postgres/failures.ts'
 
 /** The codes of failures that the alerts count. */
-export const serverErrorCodes = [
+export const alertedErrorCodes = [
   'internal_error',
   'unavailable',
   'outcome_unknown',
@@ -59,7 +59,7 @@ const outcomeUnknown = new HttpError(
 /** The responses to errors of the service and of Fastify. */
 const responsesByCode: Partial<Record<string, HttpError>> = {
   unavailable: serviceUnavailable,
-  overloaded: serviceUnavailableBecause(
+  overloaded: serviceUnavailableError(
     'Too many requests are waiting, or this one waited too long; it had no effect: retry'
   ),
   outcome_unknown: outcomeUnknown,

@@ -59,14 +59,14 @@ export function logRequests(app: FastifyInstance): void {
     const { ip } = request
     // Fastify's hook onResponse would miss clients that have left.
     reply.raw.once('close', () => {
-      const requests = requestsToLog(request, reply)
+      const requests = takeDueCount(request, reply)
       if (requests > 0) logRequest(request, reply, ip, requests)
     })
     done()
   })
 
   /** Counts a request. Returns for how many requests a line is due, or 0. */
-  function requestsToLog(request: FastifyRequest, reply: FastifyReply): number {
+  function takeDueCount(request: FastifyRequest, reply: FastifyReply): number {
     if (request.apiKey !== undefined) return 1
     if (unloggedPaths.includes(request.routeOptions.url ?? '')) return 0
 
@@ -103,8 +103,8 @@ function logRequest(
       operation: operationIdOf(request),
       status: sentStatusOf(reply),
       code: errorCodeOf(request),
-      ms: Math.round(reply.elapsedTime),
-      apiKey: apiKey?.id,
+      responseTime: Math.round(reply.elapsedTime),
+      apiKeyId: apiKey?.id,
       ip,
       ...count
     },

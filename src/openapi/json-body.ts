@@ -18,11 +18,12 @@ export function acceptJson(app: FastifyInstance): void {
     'application/json',
     { parseAs: 'buffer', bodyLimit: maxBodySize },
     ({ headers }, body: Buffer, done) => {
-      if (headers['content-encoding'] !== undefined) return done(compressed)
+      if (headers['content-encoding'] !== undefined)
+        return done(compressedBodyError)
       try {
         done(null, body.length > 0 ? parseJson(body) : undefined)
       } catch (error) {
-        // The stack of JSON.parse.
+        // JSON.parse overflowed the stack.
         const isTooDeep = error instanceof RangeError
         const reason = isTooDeep ? 'it is nested too deeply' : messageOf(error)
         done(badRequest(`The body must be JSON in UTF-8: ${reason}`))
@@ -31,7 +32,7 @@ export function acceptJson(app: FastifyInstance): void {
   )
 }
 
-const compressed = badRequest(
+const compressedBodyError = badRequest(
   'The body must be sent without Content-Encoding: it would not be decoded'
 )
 
@@ -39,7 +40,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 const parseJson = (body: Buffer): unknown =>
   JSON.parse(utf8.decode(body), (_name, value: unknown) => {
-    // An escape such as \ud800 can write one.
+    // An escape such as \ud800 can write an unpaired surrogate.
     if (typeof value === 'string' && !value.isWellFormed())
       throw new Error('it has an unpaired surrogate')
     return value
@@ -57,7 +58,7 @@ export const requireBody: preValidationHookHandler = ({ body }, _reply, done) =>
 export const rejectBody: onRequestHookHandler = ({ raw }, _reply, done) => {
   const { 'content-length': length, 'transfer-encoding': coding } = raw.headers
   const finish = (hasBody: boolean) =>
-    done(hasBody ? unexpectedBody : undefined)
+    done(hasBody ? unexpectedBodyError : undefined)
 
   if (coding === undefined) {
     finish(Number(length) > 0)
@@ -71,4 +72,4 @@ export const rejectBody: onRequestHookHandler = ({ raw }, _reply, done) => {
   raw.once('end', onEnd)
 }
 
-const unexpectedBody = badRequest('The request must not have a body')
+const unexpectedBodyError = badRequest('The request must not have a body')

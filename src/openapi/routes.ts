@@ -16,7 +16,7 @@ interface Options {
    * Makes the hook of an operation that needs these scopes. It admits or
    * rejects a request before its body is read.
    */
-  requireApiKey: (scopes: string[]) => onRequestHookHandler
+  makeAuthorizationHook: (scopes: string[]) => onRequestHookHandler
 }
 
 /**
@@ -30,15 +30,15 @@ interface Options {
  * - The status of the success, and the headers of a deprecation.
  */
 export const operationRoutes = fp<Options>(
-  async (app, { apiDocument, handlers, requireApiKey }) => {
+  async (app, { apiDocument, handlers, makeAuthorizationHook }) => {
     acceptJson(app)
     app.setValidatorCompiler(validatorCompiler)
     app.addHook('onRoute', addEmptySchemas)
 
-    const routeOf = ({ id, ...operation }: ApiOperation) => ({
-      handler: handlers[id as keyof OperationHandlers],
+    const routeOf = (operation: ApiOperation) => ({
+      handler: handlers[operation.id as keyof OperationHandlers],
       onRequest: [
-        requireApiKey(operation.scopes),
+        makeAuthorizationHook(operation.scopes),
         ...(operation.hasBody ? [] : [rejectBody])
       ],
       preValidation: operation.hasBody ? [requireBody] : [],
@@ -62,9 +62,12 @@ export const operationRoutes = fp<Options>(
 
 /** Sets what the responses of an operation have in common. */
 const prepareResponse =
-  ({ status, headers }: Pick<ApiOperation, 'status' | 'headers'>) =>
+  ({ successStatus, deprecationHeaders }: ApiOperation) =>
   (_request: unknown, reply: FastifyReply, done: () => void) => {
-    reply.code(status).headers(headers).type('application/json; charset=utf-8')
+    reply
+      .code(successStatus)
+      .headers(deprecationHeaders)
+      .type('application/json; charset=utf-8')
     done()
   }
 

@@ -11,7 +11,7 @@ import { batch, type BatchOptions } from '../batch.ts'
 import type { Config } from '../config.ts'
 import { messageOf } from '../errors.ts'
 import type { Metrics } from '../metrics.ts'
-import { openPool, unreplicatedConnections } from './pool.ts'
+import { createPool, unreplicatedConnections } from './pool.ts'
 import {
   failureOf,
   keepsConnection,
@@ -32,14 +32,14 @@ export interface Statement {
   name: string
   text: string
   /** How many connections `batch` and `share` let it use at the same time. */
-  connections: number
+  connectionLimit: number
 }
 
 /**
  * For a statement that runs only after another one has failed, and takes the
  * connection that the other one has released.
  */
-export const releasedConnection = { connections: 0 }
+export const withoutOwnConnection = { connectionLimit: 0 }
 
 /**
  * Ends the server processes of writes that were given up while they waited for
@@ -91,11 +91,11 @@ export class Database {
     this.timeoutMs = timeoutMs
     this.log = log
     this.#metrics = metrics
-    const server = parseUrl(url)
+    const clientConfig = parseDatabaseUrl(url)
     // Completed by the variables of libpq.
-    const { database, host, port, user } = new pg.Client(server)
+    const { database, host, port, user } = new pg.Client(clientConfig)
     log.info(`using the database ${database} at ${host}:${port} as ${user}`)
-    this.#pool = openPool(server, timeoutMs, poolSize)
+    this.#pool = createPool(clientConfig, timeoutMs, poolSize)
     metrics.addGauge(
       'database_connections_active',
       'Connections in use',
@@ -104,7 +104,7 @@ export class Database {
     this.#endAbandonedWrites = this.defineStatement(
       'endAbandonedWrites',
       endAbandonedWritesSql,
-      releasedConnection
+      withoutOwnConnection
     )
   }
 
@@ -112,9 +112,9 @@ export class Database {
    * Gives a name to a statement.
    *
    * A locked table, or a server process that hangs, delays only the statements
-   * that need it, because each has its own connections. A statement that only
-   * looks up has several. A create has one, because all creates that wait share
-   * the next statement.
+   * that need it, because each has its own limit of connections. Some reads may
+   * use several. A create has one, because all creates that wait share the next
+   * statement.
    *
    * @throws Error if another statement has the name: PostgreSQL would reject
    *   it, but only at the first request that runs it
@@ -122,11 +122,13 @@ export class Database {
   defineStatement(
     name: string,
     text: string,
-    { connections }: Pick<Statement, 'connections'> = { connections: 1 }
+    { connectionLimit }: Pick<Statement, 'connectionLimit'> = {
+      connectionLimit: 1
+    }
   ): Statement {
     if (this.statements.has(name))
       throw new Error(`two statements are called ${name}`)
-    const statement = { name, text, connections }
+    const statement = { name, text, connectionLimit }
     this.statements.set(name, statement)
     for (const result of ['ok', 'failed'])
       this.#metrics.statementDuration.zero({ statement: name, result })
@@ -135,19 +137,37 @@ export class Database {
   }
 
   /**
-   * Runs a statement, and commits it.
+   * Runs a statement that does no harm if it runs twice, such as a SELECT.
    *
-   * @param options.callerMayRepeat whether it may be sent again if its outcome is
-   *   not known, as a read may: the error is then DatabaseUnavailableError, and
-   *   not OutcomeUnknownError. The service itself repeats nothing.
    * @returns its rows
-   * @throws DatabaseUnavailableError, OutcomeUnknownError, or the error that
-   *   PostgreSQL sent: see failures.ts
+   * @throws DatabaseUnavailableError, or the error that PostgreSQL sent: see
+   *   failures.ts
    */
-  async query<Row extends QueryResultRow>(
+  read<Row extends QueryResultRow>(
+    statement: Statement,
+    values: unknown[]
+  ): Promise<Row[]> {
+    return this.#run(statement, values, { isWrite: false })
+  }
+
+  /**
+   * Runs a statement that must not run twice, and commits it. The service never
+   * sends it again.
+   *
+   * @returns its rows
+   * @throws OutcomeUnknownError, and the errors of `read`
+   */
+  write<Row extends QueryResultRow>(
+    statement: Statement,
+    values: unknown[]
+  ): Promise<Row[]> {
+    return this.#run(statement, values, { isWrite: true })
+  }
+
+  async #run<Row extends QueryResultRow>(
     { name, text }: Statement,
     values: unknown[],
-    { callerMayRepeat }: { callerMayRepeat: boolean }
+    { isWrite }: { isWrite: boolean }
   ): Promise<Row[]> {
     const end = this.#metrics.statementDuration.startTimer({ statement: name })
     let connection: PoolClient | undefined
@@ -164,7 +184,7 @@ export class Database {
     } catch (error) {
       connection?.release(!keepsConnection(error))
       end({ result: 'failed' })
-      const failure = connection ? failureOf(error, callerMayRepeat) : error
+      const failure = connection ? failureOf(error, isWrite) : error
       this.#report(failure, name)
       throw failure
     }
@@ -176,12 +196,12 @@ export class Database {
    * @param run like that of `batch`; uses one connection
    */
   batch<Item, Result>(
-    { connections }: Statement,
+    { connectionLimit }: Statement,
     run: (items: Item[]) => Promise<Result[]>,
     options: Pick<BatchOptions, 'maxSize' | 'sharesEqual'> = {}
   ): (item: Item) => Promise<Result> {
     return batch(run, {
-      maxRuns: connections,
+      maxConcurrentRuns: connectionLimit,
       maxWaitMs: this.timeoutMs,
       ...options
     })
@@ -230,11 +250,9 @@ export class Database {
       this.#loggedAt.set(sqlState, now)
       this.log.error({ err: failure.cause, statement }, failure.message)
     }
-    // The server process may wait on.
+    // The server process may still wait for the standby.
     if (sqlState === 'none' && failure instanceof OutcomeUnknownError)
-      this.query(this.#endAbandonedWrites, [this.timeoutMs], {
-        callerMayRepeat: true
-      }).catch(() => {})
+      this.read(this.#endAbandonedWrites, [this.timeoutMs]).catch(() => {})
   }
 }
 
@@ -261,7 +279,7 @@ const execute = <Row extends QueryResultRow>(
  * Reads a URL, and the certificate files that it names. pg itself would let the
  * parameters of a `connectionString` override the other settings.
  */
-export function parseUrl(url: string): ClientConfig {
+export function parseDatabaseUrl(url: string): ClientConfig {
   try {
     return parseIntoClientConfig(url)
   } catch (cause) {

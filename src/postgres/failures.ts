@@ -4,14 +4,14 @@ import { messageOf } from '../errors.ts'
 /**
  * What follows from an error of PostgreSQL, by its SQLSTATE, or else by the
  * class of the SQLSTATE, its first two characters: 53100 is `noEffect`,
- * although 53 is `effectUnknown`. The severity cannot be used, because lc_messages
+ * although 53 is `outcomeUnknown`. The severity cannot be used, because lc_messages
  * translates it.
  *
  * | consequence   | after a write       | after a read        | connection |
  * |---------------|---------------------|---------------------|------------|
  * | conflict      | DatabaseUnavailable | DatabaseUnavailable | kept       |
  * | noEffect      | DatabaseUnavailable | DatabaseUnavailable | closed     |
- * | effectUnknown | OutcomeUnknown      | DatabaseUnavailable | closed     |
+ * | outcomeUnknown | OutcomeUnknown      | DatabaseUnavailable | closed     |
  * | valuesInvalid | the error itself    | the error itself    | kept       |
  * | other         | the error itself    | the error itself    | closed     |
  *
@@ -21,7 +21,7 @@ import { messageOf } from '../errors.ts'
  *
  * @see https://www.postgresql.org/docs/current/errcodes-appendix.html
  */
-const sqlStates = {
+const sqlStatesByConsequence = {
   /** Another transaction is in the way. */
   conflict: [
     '40001', // serialization_failure
@@ -50,7 +50,7 @@ const sqlStates = {
    * ends while it waits for a synchronous standby, if the server runs out of
    * memory for statistics, or from a pooler that has lost the server.
    */
-  effectUnknown: [
+  outcomeUnknown: [
     '08', // connection_exception
     '25', // invalid_transaction_state, such as transaction_timeout
     '28', // invalid_authorization_specification, by a pooler
@@ -70,18 +70,19 @@ const sqlStates = {
   ]
 }
 
-type Consequence = keyof typeof sqlStates | 'other'
+type Consequence = keyof typeof sqlStatesByConsequence | 'other'
 
-const consequences = new Map(
-  Object.entries(sqlStates).flatMap(([consequence, codes]) =>
+const consequenceBySqlState = new Map(
+  Object.entries(sqlStatesByConsequence).flatMap(([consequence, codes]) =>
     codes.map((code) => [code, consequence as Consequence])
   )
 )
 
 /**
- * The files of PostgreSQL whose errors can follow the commit, whatever their
- * SQLSTATE: the write-ahead log and the status of transactions, after whose
- * failure the server ends and may recover the commit, and the statistics.
+ * The C files of PostgreSQL whose errors can follow the commit, whatever their
+ * SQLSTATE: those of the write-ahead log and of the status of transactions, after
+ * whose errors the server restarts and may keep the commit, and those of the
+ * statistics and their shared memory (`ds*.c`).
  */
 const filesAfterCommit = /^(xlog|slru|pgstat|ds)/
 
@@ -91,8 +92,12 @@ const filesAfterCommit = /^(xlog|slru|pgstat|ds)/
  */
 export function consequenceOf(error: unknown): Consequence {
   const { code, file = '' } = postgresErrorIn(error)
-  if (code === undefined || filesAfterCommit.test(file)) return 'effectUnknown'
-  return consequences.get(code) ?? consequences.get(code.slice(0, 2)) ?? 'other'
+  if (code === undefined || filesAfterCommit.test(file)) return 'outcomeUnknown'
+  return (
+    consequenceBySqlState.get(code) ??
+    consequenceBySqlState.get(code.slice(0, 2)) ??
+    'other'
+  )
 }
 
 /** Whether the connection can run the next statement after this error. */
@@ -133,18 +138,17 @@ export class OutcomeUnknownError extends Error {
 /**
  * Returns the error for the caller of a failed statement: see the table above.
  *
- * @param callerMayRepeat whether the statement may be sent again if its outcome
- *   is not known, as a read may
+ * @param isWrite whether the statement must not run twice
  */
-export function failureOf(error: unknown, callerMayRepeat: boolean): unknown {
+export function failureOf(error: unknown, isWrite: boolean): unknown {
   switch (consequenceOf(error)) {
     case 'valuesInvalid':
     case 'other':
       return error
-    case 'effectUnknown':
-      return callerMayRepeat
-        ? new DatabaseUnavailableError(error)
-        : new OutcomeUnknownError(error)
+    case 'outcomeUnknown':
+      return isWrite
+        ? new OutcomeUnknownError(error)
+        : new DatabaseUnavailableError(error)
     default:
       return new DatabaseUnavailableError(error)
   }

@@ -5,8 +5,8 @@ import { rawSql } from './sql.ts'
 const lockTimeoutMs = 500
 
 /**
- * Milliseconds after which a connection is given up, beyond the time in which
- * the server should have ended the statement: the server is frozen or gone.
+ * Milliseconds past statement_timeout after which the server counts as frozen or
+ * gone, and the connection is given up.
  */
 const graceMs = 1000
 
@@ -28,28 +28,28 @@ export class ServerSettingsError extends Error {}
 export const unreplicatedConnections = new WeakSet<ClientBase>()
 
 /**
- * Opens a pool of connections to a server that accepts writes, with the
+ * Creates a pool of connections to a server that accepts writes, with the
  * settings that the statements need. After a failover, the address must lead to
  * the new primary.
  *
  * @param timeoutMs milliseconds for a connection, and for a statement
  * @param max connections
  */
-export function openPool(
-  server: ClientConfig,
+export function createPool(
+  clientConfig: ClientConfig,
   timeoutMs: number,
   max: number
 ): pg.Pool {
   const settings = neededSettings(timeoutMs)
   const config: PoolConfig = {
-    ...server,
+    ...clientConfig,
     application_name: 'pet-categories',
-    options: [server.options, ...optionsOf(settings)].join(' ').trim(),
+    options: [clientConfig.options, ...optionsOf(settings)].join(' ').trim(),
     connectionTimeoutMillis: timeoutMs,
     query_timeout: timeoutMs + graceMs,
     keepAlive: true,
     max,
-    onConnect: (connection) => rejectOtherSettings(connection, settings)
+    onConnect: (connection) => requireSettings(connection, settings)
   }
   const pool = new pg.Pool(config)
 
@@ -97,15 +97,15 @@ const neededSettings = (timeoutMs: number): Record<string, string> => ({
  * Only a superuser may set the replication role, and whether a server is
  * read-only is not ours to change.
  */
-const checkedNotSet = ['session_replication_role', 'transaction_read_only']
+const checkOnlySettings = ['session_replication_role', 'transaction_read_only']
 
 /** The settings as options of the server's command line. */
 const optionsOf = (settings: Record<string, string>): string[] =>
   Object.entries(settings)
-    .filter(([name]) => !checkedNotSet.includes(name))
+    .filter(([name]) => !checkOnlySettings.includes(name))
     .map(([name, value]) => `-c ${name}=${value.replace(' ', '\\ ')}`)
 
-const otherSettingsSql = rawSql`
+const wrongSettingsSql = rawSql`
   SELECT
     name,
     format('ALTER ROLE %I SET %s = %L', current_user, name, needed) AS remedy
@@ -120,12 +120,12 @@ const otherSettingsSql = rawSql`
  *
  * @throws ServerSettingsError with the statements that correct the settings
  */
-async function rejectOtherSettings(
+async function requireSettings(
   connection: ClientBase,
   settings: Record<string, string>
 ): Promise<void> {
   const { rows } = await connection.query<{ name: string; remedy: string }>(
-    otherSettingsSql,
+    wrongSettingsSql,
     [JSON.stringify(settings)]
   )
   if (rows.some(({ name }) => name === 'transaction_read_only'))

@@ -1,12 +1,12 @@
 import { messageOf } from '../errors.ts'
-import { type Database, releasedConnection } from './database.ts'
-import { throwWithRemedy, DatabaseSetupError } from './remedies.ts'
+import { type Database, withoutOwnConnection } from './database.ts'
+import { throwWithRemedy, UnrecoverableDatabaseError } from './remedies.ts'
 import { postgresErrorIn } from './failures.ts'
 import {
-  migrationNames,
+  readMigrationNames,
   unreleasedMessage,
   unreleasedTablesSql
-} from './migrate.ts'
+} from './migrations.ts'
 
 /** Fails on a database without tables, and for a role without privileges. */
 export const appliedMigrationsSql = 'SELECT name FROM applied_migrations'
@@ -21,7 +21,7 @@ export const appliedMigrationsSql = 'SELECT name FROM applied_migrations'
  * @throws Error when the folder of the migrations is missing
  */
 export function makeCheckReady(database: Database): () => Promise<void> {
-  const needed = migrationNames()
+  const needed = readMigrationNames()
   const applied = database.defineStatement(
     'appliedMigrations',
     appliedMigrationsSql
@@ -29,22 +29,18 @@ export function makeCheckReady(database: Database): () => Promise<void> {
   const unreleasedTables = database.defineStatement(
     'unreleasedTables',
     unreleasedTablesSql,
-    releasedConnection
+    withoutOwnConnection
   )
-  const repeatable = { callerMayRepeat: true }
 
   async function appliedNames(): Promise<string[]> {
     try {
-      const rows = await database.query<{ name: string }>(
-        applied,
-        [],
-        repeatable
-      )
+      const rows = await database.read<{ name: string }>(applied, [])
       return rows.map(({ name }) => name)
     } catch (error) {
       if (postgresErrorIn(error).code !== '42P01') throw error
-      const tables = await database.query(unreleasedTables, [], repeatable)
-      if (tables.length > 0) throw new DatabaseSetupError(unreleasedMessage)
+      const tables = await database.read(unreleasedTables, [])
+      if (tables.length > 0)
+        throw new UnrecoverableDatabaseError(unreleasedMessage)
       throw error
     }
   }
@@ -68,7 +64,7 @@ export function makeCheckReady(database: Database): () => Promise<void> {
       logChange('the database is ready', 'info')
     } catch (error) {
       // It ends the start of the service, with a line.
-      if (!(error instanceof DatabaseSetupError))
+      if (!(error instanceof UnrecoverableDatabaseError))
         logChange(`waiting for the database: ${messageOf(error)}`, 'error')
       throw error
     }

@@ -3,7 +3,7 @@ import { messageOf } from '../errors.ts'
 import { ServerSettingsError } from './pool.ts'
 
 /** The database will not become usable by waiting for it. */
-export class DatabaseSetupError extends Error {}
+export class UnrecoverableDatabaseError extends Error {}
 
 /** What to do about a database that cannot be used, by SQLSTATE. */
 const remedies: Record<string, string> = {
@@ -25,11 +25,11 @@ const certificateCode = /CERT|_SIGNATURE$/
  * line.
  */
 export function throwWithRemedy(error: unknown): never {
-  if (error instanceof DatabaseSetupError) throw error
+  if (error instanceof UnrecoverableDatabaseError) throw error
   const cause = rootOf(error)
   const code = String(cause.code)
   if (certificateCode.test(code)) {
-    throw new DatabaseSetupError(
+    throw new UnrecoverableDatabaseError(
       `the certificate of the database is rejected: ${messageOf(cause)}: ` +
         'correct it, or sslmode and sslrootcert in DATABASE_URL',
       { cause }

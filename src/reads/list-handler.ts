@@ -12,60 +12,60 @@ import type { ResponseBuffers } from './response-buffers.ts'
  *
  * | list                      | size  | body |
  * |---------------------------|-------|------|
- * | the snapshot is still $1  | NULL  | NULL |
+ * | the fingerprint is still $1  | NULL  | NULL |
  * | it has more than $2 bytes | bytes | NULL |
  * | otherwise                 | bytes | JSON |
  *
- * The snapshot is that of the whole server: any commit changes it, even in
+ * The fingerprint is that of the whole server: any commit changes it, even in
  * another database. The two times make it unique across restarts and crashes.
- * docs/architecture.md says why equal snapshots mean equal rows. `$2` limits only what is sent: PostgreSQL builds the whole list before
+ * docs/architecture.md says why equal fingerprints mean equal rows. `$2` limits only what is sent: PostgreSQL builds the whole list before
  * it measures it.
  */
 const listSql = (table: string, json: string) => rawSql`
-  WITH current_snapshot AS MATERIALIZED (
+  WITH current_fingerprint AS MATERIALIZED (
     SELECT concat_ws(
       ' ',
       pg_current_snapshot(),
       pg_postmaster_start_time(),
       pg_stat_get_bgwriter_stat_reset_time()
-    ) AS snapshot
+    ) AS fingerprint
   ),
 
   list AS MATERIALIZED (
     SELECT
-      snapshot,
-      CASE WHEN snapshot IS DISTINCT FROM $1 THEN (
+      fingerprint,
+      CASE WHEN fingerprint IS DISTINCT FROM $1 THEN (
         SELECT '[' || coalesce(string_agg(${json}, ',' ORDER BY id), '') || ']'
         FROM ${table}
       ) END AS body
-    FROM current_snapshot
+    FROM current_fingerprint
   )
 
   SELECT
-    snapshot,
+    fingerprint,
     octet_length(body) AS size,
     CASE WHEN octet_length(body) <= $2 THEN body END AS body
   FROM list
 `
 
 interface ListRow {
-  snapshot: string
+  fingerprint: string
   size: number | null
   body: string | null
 }
 
 /** The list that was read last. */
-interface KeptList {
-  snapshot: string
+interface CachedList {
+  fingerprint: string
   /** Undefined if the list is too long. */
   body: CachedBody | undefined
 }
 
 /** The rows of a list, in the order of the column `id`. */
 interface ListDefinition<Item> {
-  statementName: string
+  operationId: string
   /**
-   * A table, or a view that reads only tables: the snapshot does not show
+   * A table, or a view that reads only tables: the fingerprint does not show
    * changes of anything else.
    */
   table: string
@@ -89,12 +89,9 @@ const listTooLong = new HttpError(
 export function makeListHandler<Item>(
   database: Database,
   buffers: ResponseBuffers,
-  { statementName, table, json }: ListDefinition<Item>
+  { operationId, table, json }: ListDefinition<Item>
 ) {
-  const statement = database.defineStatement(
-    statementName,
-    listSql(table, json)
-  )
+  const statement = database.defineStatement(operationId, listSql(table, json))
   const read = makeReadList(database, buffers.limit, statement)
 
   return async (
@@ -125,22 +122,20 @@ function makeReadList(
   maxSize: number,
   statement: Statement
 ) {
-  // Before the first read: no snapshot is an empty text.
-  let kept: KeptList = { snapshot: '', body: undefined }
+  // Before the first read: no fingerprint is an empty text.
+  let cached: CachedList = { fingerprint: '', body: undefined }
 
-  async function read(): Promise<KeptList> {
-    const values = [kept.snapshot, maxSize]
-    const rows = await database.query<ListRow>(statement, values, {
-      callerMayRepeat: true
-    })
-    const [{ snapshot, size, body: text }] = rows as [ListRow]
-    if (size === null) return kept
+  async function read(): Promise<CachedList> {
+    const values = [cached.fingerprint, maxSize]
+    const rows = await database.read<ListRow>(statement, values)
+    const [{ fingerprint, size, body: text }] = rows as [ListRow]
+    if (size === null) return cached
 
     const body = text === null ? undefined : new CachedBody(text)
-    const isUnchanged = body?.etag === kept.body?.etag
-    kept = { snapshot, body: isUnchanged ? kept.body : body }
-    return kept
+    const isUnchanged = body?.etag === cached.body?.etag
+    cached = { fingerprint, body: isUnchanged ? cached.body : body }
+    return cached
   }
 
-  return database.share<void, KeptList>(statement, read)
+  return database.share<void, CachedList>(statement, read)
 }

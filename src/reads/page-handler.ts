@@ -28,7 +28,7 @@ export function makePageHandler<Item>(
   statement: Statement
 ) {
   const readRows = database.share(statement, (values: unknown[]) =>
-    database.query<PageRow<Item>>(statement, values, { callerMayRepeat: true })
+    database.read<PageRow<Item>>(statement, values)
   )
 
   return async (

@@ -7,7 +7,7 @@ import { pino } from 'pino'
 import type { Test } from 'tap'
 import { Metrics } from '../../src/metrics.ts'
 import { Database } from '../../src/postgres/database.ts'
-import { applyMigrations } from '../../src/postgres/migrate.ts'
+import { applyMigrations } from '../../src/postgres/migrations.ts'
 import { until } from './until.ts'
 
 /**

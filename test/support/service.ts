@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import type { Test } from 'tap'
-import { buildApp } from '../../src/app.ts'
+import { createApp } from '../../src/app.ts'
 import { type Config, loadConfig } from '../../src/config.ts'
 import {
   createApiKey,
@@ -45,7 +45,7 @@ export async function startService(t: Test, options: Options = {}) {
   }
   const metrics = new Metrics()
   const database = new Database(config.DATABASE_URL, config, log, metrics)
-  const app = await buildApp({
+  const app = await createApp({
     config,
     apiDocument,
     database,

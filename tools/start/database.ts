@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { loadConfig } from '../../src/config.ts'
 import { createLogger } from '../../src/log.ts'
-import { applyMigrations } from '../../src/postgres/migrate.ts'
+import { applyMigrations } from '../../src/postgres/migrations.ts'
 import {
   type PostgresServer,
   startEmbeddedPostgres

@@ -1,6 +1,6 @@
 import pg, { type ClientBase } from 'pg'
 import { loadConfig } from '../config.ts'
-import { parseUrl } from '../postgres/database.ts'
+import { parseDatabaseUrl } from '../postgres/database.ts'
 import { throwWithRemedy } from '../postgres/remedies.ts'
 import { appliedMigrationsSql } from '../postgres/readiness.ts'
 
@@ -16,18 +16,18 @@ const options = '-c synchronous_commit=local'
  *
  * @throws Error whose message names the remedy when the database is not ready
  */
-export async function withConnection(
+export async function runAndPrint(
   command: (connection: ClientBase) => Promise<string | object[]>
 ): Promise<void> {
   const { DATABASE_URL, DATABASE_TIMEOUT_MS } = loadConfig(process.env)
-  const server = parseUrl(DATABASE_URL)
+  const clientConfig = parseDatabaseUrl(DATABASE_URL)
   const connection = new pg.Client({
-    ...server,
+    ...clientConfig,
     // Not that of the service, whose abandoned connections are ended.
     application_name: 'pet-categories command',
     connectionTimeoutMillis: DATABASE_TIMEOUT_MS,
     query_timeout: DATABASE_TIMEOUT_MS,
-    options: [server.options, options].join(' ').trim()
+    options: [clientConfig.options, options].join(' ').trim()
   })
   // A lost connection also fails its statement.
   connection.on('error', () => {})

@@ -4,7 +4,7 @@ import fp from 'fastify-plugin'
 import { collectDefaultMetrics } from 'prom-client'
 import type { Config } from '../config.ts'
 import type { ApiDocument } from '../openapi/document.ts'
-import { serverErrorCodes } from './error-responses.ts'
+import { alertedErrorCodes } from './error-responses.ts'
 import { errorCodeOf, operationIdOf, sentStatusOf } from './request-log.ts'
 import { listen } from './server.ts'
 
@@ -17,7 +17,7 @@ interface Options {
  * Measures requests. Serves /metrics without authentication, on a port that
  * must not be published.
  */
-export const metricsEndpoint = fp<Options>(
+export const httpMetrics = fp<Options>(
   (app, { config, apiDocument }) => {
     const { metrics } = app
     const { registry } = metrics
@@ -27,7 +27,7 @@ export const metricsEndpoint = fp<Options>(
       labels: { host: hostname() }
     })
     for (const { id } of [{ id: 'none' }, ...apiDocument.operations]) {
-      for (const code of serverErrorCodes)
+      for (const code of alertedErrorCodes)
         metrics.httpErrors.inc({ operation: id, code }, 0)
     }
 
@@ -47,16 +47,16 @@ export const metricsEndpoint = fp<Options>(
       done()
     })
 
-    const endpoint = Fastify({ forceCloseConnections: true })
-    endpoint.get('/metrics', async (_request, reply) => {
+    const metricsServer = Fastify({ forceCloseConnections: true })
+    metricsServer.get('/metrics', async (_request, reply) => {
       reply.type(registry.contentType)
       return registry.metrics()
     })
     app.addHook('onReady', async () => {
-      const url = await listen(endpoint, config, 'METRICS_PORT')
+      const url = await listen(metricsServer, config, 'METRICS_PORT')
       app.log.info(`metrics at ${url}/metrics`)
     })
-    app.addHook('onClose', () => endpoint.close())
+    app.addHook('onClose', () => metricsServer.close())
   },
   { name: 'metrics' }
 )

@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs'
 import pg, { type ClientBase } from 'pg'
 import type { Logger } from 'pino'
 import { messageOf } from '../errors.ts'
-import { parseUrl } from './database.ts'
-import { throwWithRemedy, DatabaseSetupError } from './remedies.ts'
+import { parseDatabaseUrl } from './database.ts'
+import { throwWithRemedy, UnrecoverableDatabaseError } from './remedies.ts'
 import { postgresErrorIn } from './failures.ts'
 import { rawSql } from './sql.ts'
 
@@ -14,7 +14,7 @@ const connectTimeoutMs = 5000
 
 /**
  * The number of the advisory lock has no meaning, but all versions must have
- * the same. The wait for another migration ends when that does.
+ * the same. The wait for another migration has no limit.
  *
  * While a migration waits for a lock of a table, the statements of the service
  * wait behind it. So it waits for at most two seconds: by default, a statement
@@ -29,7 +29,7 @@ const beginSql = rawSql`
   SELECT pg_advisory_xact_lock(7241865325823964);
   SET LOCAL lock_timeout = 2000;
   SET LOCAL synchronous_commit = local;
-  -- If the host of the migration is gone.
+  -- Ends the session if its client vanishes.
   SET LOCAL idle_in_transaction_session_timeout = 60000
 `
 
@@ -56,7 +56,7 @@ const createAppliedMigrationsSql = rawSql`
  *
  * @throws Error when the folder is missing
  */
-export const migrationNames = (): string[] =>
+export const readMigrationNames = (): string[] =>
   readdirSync(migrationsFolder)
     .filter((name) => /^\d.*\.sql$/.test(name))
     .sort()
@@ -89,7 +89,7 @@ export async function applyMigrations(url: string, log: Logger): Promise<void> {
 /** Returns the names of the migrations that it has applied. */
 async function applyInTransaction(url: string): Promise<string[]> {
   const connection = new pg.Client({
-    ...parseUrl(url),
+    ...parseDatabaseUrl(url),
     // Not that of the service, whose abandoned connections are ended.
     application_name: 'pet-categories migrate',
     connectionTimeoutMillis: connectTimeoutMs,
@@ -103,9 +103,10 @@ async function applyInTransaction(url: string): Promise<string[]> {
     await connection.connect().catch(throwWithRemedy)
     await connection.query(beginSql)
     const tables = await connection.query(unreleasedTablesSql)
-    if (tables.rowCount !== 0) throw new DatabaseSetupError(unreleasedMessage)
+    if (tables.rowCount !== 0)
+      throw new UnrecoverableDatabaseError(unreleasedMessage)
     await connection.query(createAppliedMigrationsSql)
-    const pending = await pendingOf(connection)
+    const pending = await findPendingMigrations(connection)
     for (const name of pending) {
       await runFile(connection, name)
       const insert = 'INSERT INTO applied_migrations (name) VALUES ($1)'
@@ -119,12 +120,14 @@ async function applyInTransaction(url: string): Promise<string[]> {
   }
 }
 
-async function pendingOf(connection: ClientBase): Promise<string[]> {
+async function findPendingMigrations(
+  connection: ClientBase
+): Promise<string[]> {
   const { rows } = await connection.query<{ name: string }>(
     'SELECT name FROM applied_migrations'
   )
   const applied = new Set(rows.map(({ name }) => name))
-  return migrationNames().filter((name) => !applied.has(name))
+  return readMigrationNames().filter((name) => !applied.has(name))
 }
 
 async function runFile(connection: ClientBase, name: string): Promise<void> {
