@@ -15,7 +15,7 @@ fail() {
   exit 1
 }
 
-# Lets one of them run at a time: lock SECONDS, for which it waits for another one.
+# lock SECONDS: waits that long for another script of deploy/ to end, and then fails.
 lock() {
   exec 9<deploy
   flock -w "$1" 9 || fail 'Another script of deploy/ runs. Nothing was changed.'

@@ -250,7 +250,7 @@ export interface components {
         };
         /**
          * @description The API key is valid, but lacks the scope that the operation needs. Ask
-         *     the operator for another API key: the scopes of one do not change.
+         *     the operator for another API key: its scopes do not change.
          */
         Forbidden: {
             headers: {
@@ -289,7 +289,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description Too many requests with API keys of one name, or without one from one address */
+        /** @description Too many requests with API keys of one name, or without a valid one from one address */
         TooManyRequests: {
             headers: {
                 "Retry-After": components["headers"]["RetryAfter"];
@@ -346,8 +346,8 @@ export interface components {
         /** @description The `id` of the last item of the previous page; omit it for the first page */
         After: number;
         /**
-         * @description A new unique value for each thing to create, such as a UUID, sent once:
-         *     1 to 255 visible ASCII characters
+         * @description A unique value for each thing to create, such as a UUID; retries repeat
+         *     it: 1 to 255 visible ASCII characters
          *     (draft-ietf-httpapi-idempotency-key-header)
          */
         IdempotencyKey: string;
@@ -378,16 +378,16 @@ export interface components {
          */
         RetryAfter: number;
         /**
-         * @description Whether to repeat a request that may have had an effect. `false` for a
-         *     POST without an Idempotency-Key, because it could create twice; `true`
-         *     for every other request. Some generated SDKs obey this header. Absent
-         *     if the request had no effect.
+         * @description Whether to send the request again: `false` for a POST without an
+         *     Idempotency-Key that may have had an effect, because it could create
+         *     twice, and for a request that the database rejects; otherwise `true`.
+         *     Some generated SDKs obey this header. `unavailable` does not have it.
          * @example true
          */
         ShouldRetry: boolean;
         /**
-         * @description `true` if an earlier request with this Idempotency-Key created it,
-         *     otherwise absent
+         * @description `true` if an earlier request with this Idempotency-Key created the
+         *     thing, otherwise absent
          * @example false
          */
         Replayed: boolean;
@@ -497,8 +497,8 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A new unique value for each thing to create, such as a UUID, sent once:
-                 *     1 to 255 visible ASCII characters
+                 * @description A unique value for each thing to create, such as a UUID; retries repeat
+                 *     it: 1 to 255 visible ASCII characters
                  *     (draft-ietf-httpapi-idempotency-key-header)
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
@@ -549,8 +549,8 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A new unique value for each thing to create, such as a UUID, sent once:
-                 *     1 to 255 visible ASCII characters
+                 * @description A unique value for each thing to create, such as a UUID; retries repeat
+                 *     it: 1 to 255 visible ASCII characters
                  *     (draft-ietf-httpapi-idempotency-key-header)
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
@@ -638,8 +638,8 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A new unique value for each thing to create, such as a UUID, sent once:
-                 *     1 to 255 visible ASCII characters
+                 * @description A unique value for each thing to create, such as a UUID; retries repeat
+                 *     it: 1 to 255 visible ASCII characters
                  *     (draft-ietf-httpapi-idempotency-key-header)
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];

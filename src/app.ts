@@ -14,7 +14,6 @@ import { operationRoutes } from './openapi/routes.ts'
 import type { Database } from './postgres/database.ts'
 import { ResponseBuffers } from './reads/response-buffers.ts'
 
-/** What `createApp` needs. */
 interface AppOptions {
   config: Config
   apiDocument: ApiDocument
@@ -26,7 +25,7 @@ interface AppOptions {
 }
 
 /**
- * Builds the service, ready to listen, in production and in tests: the plugins
+ * Creates the service, ready to listen, in production and in tests: the plugins
  * in the order in which a request meets them.
  */
 export async function createApp({

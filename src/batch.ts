@@ -48,9 +48,9 @@ export interface BatchOptions {
  * example, 64 requests that arrive while a statement runs share the next
  * statement.
  *
- * Calls share a run, in their order, if they wait while `maxConcurrentRuns` runs are in
- * progress, or arrive in the same tick. A run that has started takes no further
- * call, so it sees all that was done before its calls.
+ * Calls share a run, in their order, if they arrive in the same tick, or while
+ * `maxConcurrentRuns` runs are in progress. A run that has started takes no
+ * further call, so it sees all that was done before its calls.
  *
  * @param run processes all items and returns their results in the same order;
  *   if it rejects, or returns another number of results, the calls of its items

@@ -26,12 +26,12 @@ interface Options {
 }
 
 /**
- * The plugin that decorates the app with the hook `makeAuthorizationHook`.
+ * The plugin that decorates the app with `makeAuthorizationHook`.
  *
  * @fastify/bearer-auth takes the token out of the Authorization header, and
  * `auth` finds its API key. Its own hook would send another body than Error,
- * and a 500 for a failed look-up: `addHook: false` passes its errors to
- * `makeAuthorizationHook` instead, which adds challenges, scopes and rate limits. The
+ * and a 500 for a failed look-up: `addHook: false` passes its errors to the hooks
+ * of `makeAuthorizationHook`, which add challenges, scopes and rate limits. The
  * specification of OAuth lets it accept `bearer` in lower case.
  *
  * Rejections are not delayed: the service would hold the connections of an

@@ -24,7 +24,7 @@ const lookUpSql = rawSql`
 /**
  * Makes the function that finds the valid API key of a token. It trusts an API
  * key for a moment, and looks up any other well-formed token. It rejects with
- * DatabaseUnavailableError or OverloadedError when a token cannot be looked up now.
+ * DatabaseUnavailableError or OverloadedError when a token cannot be looked up.
  *
  * Trusted API keys are found by their text. V8 compares texts only if their
  * hashes agree, and seeds the hash, so the time of a check reveals nothing

@@ -6,7 +6,7 @@ import { rawSql } from '../postgres/sql.ts'
 /** Milliseconds between two runs. */
 const intervalMs = 60_000
 
-/** Idempotency-Keys that one statement deletes: a short time for each. */
+/** Idempotency-Keys that one statement deletes: few, so that it is short. */
 const maxDeleted = 500
 
 /**

@@ -41,10 +41,9 @@ export function manageConnections(app: FastifyInstance): void {
 }
 
 /**
- * Responds to a request whose body is late or malformed. Other bytes that are
- * not a request get a bare 400, or end the connection if a client could take
- * the 400 for the response to another request. Behind the proxy, there are
- * none.
+ * Responds to a request whose body is late or malformed. Bytes that are no
+ * request get a bare 400, or a closed connection if the 400 could pass for the
+ * response to another request. The proxy lets no such bytes through.
  */
 export function handleClientError(
   { code }: NodeJS.ErrnoException,

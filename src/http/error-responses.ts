@@ -77,7 +77,8 @@ const responsesByCode: Partial<Record<string, HttpError>> = {
 /**
  * Returns the response to any error. An unknown error keeps its status if that
  * blames the request, as @fastify/static does for a strange path, a range or a
- * precondition, and else becomes a 500. Its message may have internal details.
+ * precondition, and else becomes a 500. Its message may have internal details,
+ * and is not sent.
  */
 export function toHttpError(error: unknown): HttpError {
   if (error instanceof HttpError) return error

@@ -63,8 +63,8 @@ export function createFastify(
     // Connection: close.
     return503OnClosing: false,
     clientErrorHandler: handleClientError,
-    // For a path that is not percent-encoded UTF-8. It precedes the hooks, so
-    // @fastify/cors does not see it, and `manageConnections` not its body.
+    // For a path that is not percent-encoded UTF-8. The error precedes the hooks
+    // of @fastify/cors and of `manageConnections`.
     frameworkErrors: (error, request, reply) =>
       sendError(error, request, reply.headers(unroutableHeaders))
   })

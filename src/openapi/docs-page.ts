@@ -27,11 +27,11 @@ const uiConfig = {
 /** By path. They are relative, because a proxy may strip a prefix. */
 const redirects: Record<string, string> = {
   '/docs': 'docs/',
-  // The page is here. Only with a query, such as ?from=mail, does it need a
-  // redirect: it would find no files.
+  // The page itself. With a query, such as ?from=mail, it finds its files only
+  // after a redirect.
   '/docs/': './',
   '/docs/static/index.html': '../',
-  // Swagger UI would write the document at each request, for 10 ms.
+  // Swagger UI would serialize the document at each request, in 10 ms.
   '/docs/yaml': '../openapi.yaml'
 }
 

@@ -53,7 +53,7 @@ export const requireBody: preValidationHookHandler = ({ body }, _reply, done) =>
 /**
  * Rejects a request with a body, for operations that have none: it would be
  * lost. Clients may send a Content-Type without a body, and proxies an empty
- * body in chunks, which only reading it tells.
+ * body in chunks: only reading it shows that it is empty.
  */
 export const rejectBody: onRequestHookHandler = ({ raw }, _reply, done) => {
   const { 'content-length': length, 'transfer-encoding': coding } = raw.headers

@@ -25,7 +25,7 @@ const ajv = new Ajv({
   allErrors: true
 })
 addFormats.default(ajv)
-// Its maximum, which every int64 of the document has, is lower.
+// Every int64 of the document has a lower maximum.
 ajv.addFormat('int64', true)
 
 /**

@@ -63,7 +63,7 @@ export function makeCheckReady(database: Database): () => Promise<void> {
       await check()
       logChange('the database is ready', 'info')
     } catch (error) {
-      // It ends the start of the service, with a line.
+      // service.ts reports it, and ends the process.
       if (!(error instanceof UnrecoverableDatabaseError))
         logChange(`waiting for the database: ${messageOf(error)}`, 'error')
       throw error

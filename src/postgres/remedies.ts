@@ -42,7 +42,7 @@ export function throwWithRemedy(error: unknown): never {
   throw new Error(message, { cause })
 }
 
-/** The first error in a chain of causes. */
+/** The innermost cause. */
 function rootOf(error: unknown): NodeJS.ErrnoException {
   const { cause } = error as Error
   return cause === undefined ? (error as NodeJS.ErrnoException) : rootOf(cause)

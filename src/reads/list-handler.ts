@@ -10,16 +10,16 @@ import type { ResponseBuffers } from './response-buffers.ts'
 /**
  * SQL for a list as a JSON array, which PostgreSQL writes:
  *
- * | list                      | size  | body |
- * |---------------------------|-------|------|
- * | the fingerprint is still $1  | NULL  | NULL |
- * | it has more than $2 bytes | bytes | NULL |
- * | otherwise                 | bytes | JSON |
+ * | list                        | size  | body |
+ * |-----------------------------|-------|------|
+ * | the fingerprint is still $1 | NULL  | NULL |
+ * | it has more than $2 bytes   | bytes | NULL |
+ * | otherwise                   | bytes | JSON |
  *
  * The fingerprint is that of the whole server: any commit changes it, even in
- * another database. The two times make it unique across restarts and crashes.
- * docs/architecture.md says why equal fingerprints mean equal rows. `$2` limits only what is sent: PostgreSQL builds the whole list before
- * it measures it.
+ * another database. Its two times make it unique across restarts and crashes.
+ * docs/architecture.md says why equal fingerprints mean equal rows. `$2` limits
+ * only what is sent: PostgreSQL builds the whole list before it measures it.
  */
 const listSql = (table: string, json: string) => rawSql`
   WITH current_fingerprint AS MATERIALIZED (
@@ -54,7 +54,7 @@ interface ListRow {
   body: string | null
 }
 
-/** The list that was read last. */
+/** The newest list that this replica has read. */
 interface CachedList {
   fingerprint: string
   /** Undefined if the list is too long. */
@@ -113,9 +113,9 @@ export function makeListHandler<Item>(
 }
 
 /**
- * Reads a list, and keeps the last one. A list that is read again after a
- * commit elsewhere, and has not changed, stays the same body, compressed only
- * once.
+ * Makes a function that reads a list, and caches the newest one. A list that is
+ * read again after a commit elsewhere, and has not changed, stays the same body,
+ * compressed only once.
  */
 function makeReadList(
   database: Database,
