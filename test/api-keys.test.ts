@@ -6,9 +6,9 @@ import { query } from './support/database.ts'
 import { operations, requestOf, scopes } from './support/examples.ts'
 import {
   bearer,
-  create,
+  createCategory,
   idempotencyKey,
-  list,
+  listCategories,
   statusOrCode
 } from './support/requests.ts'
 import { successes } from './support/metrics.ts'
@@ -19,7 +19,9 @@ const { app, connection, createApiKey, databaseUrl, apiKey } = service
 
 t.test('the scheme is case-insensitive; no API key, no access', async (t) => {
   t.equal(
-    await statusOrCode(list(service, { authorization: `bEaReR ${apiKey}` })),
+    await statusOrCode(
+      listCategories(service, { authorization: `bEaReR ${apiKey}` })
+    ),
     200
   )
 
@@ -31,7 +33,7 @@ t.test('the scheme is case-insensitive; no API key, no access', async (t) => {
     [`Bearer ${apiKey}0`, invalid],
     [`Bearer ${randomApiKey()}`, invalid]
   ]) {
-    const response = await list(service, { authorization })
+    const response = await listCategories(service, { authorization })
     t.equal(response.statusCode, 401)
     t.equal(response.headers['www-authenticate'], sent)
   }
@@ -53,7 +55,9 @@ t.test(
     const sent = Array.from({ length: 10 }, () => answers).flat()
     t.same(
       await Promise.all(
-        sent.map(([token]) => statusOrCode(list(service, bearer(token))))
+        sent.map(([token]) =>
+          statusOrCode(listCategories(service, bearer(token)))
+        )
       ),
       sent.map(([, answer]) => answer)
     )
@@ -72,11 +76,11 @@ t.test(
     const scoped = bearer(
       await createApiKey('hasty', { scopes: ['pets:read'] })
     )
-    const stranger = bearer(randomApiKey())
+    const unauthenticated = bearer(randomApiKey())
     for (const [method, path, headers, code] of [
-      ['PUT', 'nothing', stranger, 'not_found'],
-      ['PUT', 'categories', stranger, 'method_not_allowed'],
-      ['POST', 'categories', stranger, 'unauthorized'],
+      ['PUT', 'nothing', unauthenticated, 'not_found'],
+      ['PUT', 'categories', unauthenticated, 'method_not_allowed'],
+      ['POST', 'categories', unauthenticated, 'unauthorized'],
       ['POST', 'categories', scoped, 'insufficient_scope'],
       ['POST', 'pets', scoped, 'insufficient_scope'],
       ['POST', 'pets', scoped, 'rate_limited'],
@@ -140,14 +144,20 @@ t.test('an expired API key is rejected', async (t) => {
     ['0s', 'unauthorized']
   ] as const) {
     const short = await createApiKey('short', { lifetime })
-    t.equal(await statusOrCode(list(service, bearer(short))), expected)
+    t.equal(
+      await statusOrCode(listCategories(service, bearer(short))),
+      expected
+    )
   }
 })
 
 t.test('another API key of a name replays its creates', async (t) => {
   const createWith = (used: string) =>
     statusOrCode(
-      create(service, 'x', { ...bearer(used), ...idempotencyKey('once') })
+      createCategory(service, 'x', {
+        ...bearer(used),
+        ...idempotencyKey('once')
+      })
     )
   t.equal(await createWith(apiKey), 201)
   t.equal(await createWith(await createApiKey('test')), '201 replayed')
@@ -161,7 +171,9 @@ t.test('every replica rejects a revoked API key within a second', async (t) => {
   const second = await startService(t, { databaseUrl })
   const listBoth = () =>
     Promise.all(
-      [service, second].map((one) => statusOrCode(list(one, service.auth)))
+      [service, second].map((one) =>
+        statusOrCode(listCategories(one, service.auth))
+      )
     )
 
   t.same(await listBoth(), [200, 200])
@@ -191,9 +203,9 @@ t.test(
     })
 
     const responses = [
-      await list(limited),
-      await create(limited),
-      await create(limited, '')
+      await listCategories(limited),
+      await createCategory(limited),
+      await createCategory(limited, '')
     ]
     for (const [index, { headers }] of responses.entries()) {
       t.equal(headers['ratelimit-policy'], '"key";q=3;w=60')
@@ -201,13 +213,13 @@ t.test(
     }
 
     pass(30)
-    const { statusCode, headers, body } = await list(limited)
+    const { statusCode, headers, body } = await listCategories(limited)
     t.equal(statusCode, 429)
     t.equal(headers['ratelimit'], '"key";r=0;t=30')
     t.equal(headers['retry-after'], '30')
     t.match(body, 'retry in 30 s')
     pass(30)
     for (const status of [200, 200, 200, 429])
-      t.equal((await list(limited)).statusCode, status)
+      t.equal((await listCategories(limited)).statusCode, status)
   }
 )

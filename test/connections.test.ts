@@ -1,18 +1,18 @@
 import t, { type Test } from 'tap'
 import { createDatabase, query } from './support/database.ts'
 import {
-  anonymous,
   chunked,
-  createRequest,
-  disconnected,
+  createCategoryRequest,
   fillCategories,
   getRequest,
   isComplete,
   keepAlive,
-  listRequest,
+  listCategoriesRequest,
   openConnection,
   request,
-  send
+  send,
+  unauthenticated,
+  waitForDisconnects
 } from './support/raw.ts'
 import { recorder } from './support/recorder.ts'
 import { type Service, startService } from './support/service.ts'
@@ -25,22 +25,26 @@ const service = await startService(t, { databaseUrl, log })
 const { server } = service.app
 
 /** Lets requests time out after 200 ms, or as without the test. */
-function hurry(timeout = 200): void {
+function setRequestTimeouts(timeout = 200): void {
   server.headersTimeout = timeout
   server.requestTimeout = timeout
 }
-t.afterEach(() => hurry(30_000))
+t.afterEach(() => setRequestTimeouts(30_000))
 
 /** A create whose body does not come. */
 const halfSent = (headers = {}) =>
-  createRequest('{', { ...keepAlive, 'Content-Length': '100', ...headers })
+  createCategoryRequest('{', {
+    ...keepAlive,
+    'Content-Length': '100',
+    ...headers
+  })
 
 /** A create whose body is not HTTP. */
 const malformed = (headers = {}) =>
-  createRequest('zz\r\n', { ...keepAlive, ...chunked, ...headers })
+  createCategoryRequest('zz\r\n', { ...keepAlive, ...chunked, ...headers })
 
 t.test('a request that is not received has its error', async (t) => {
-  hurry()
+  setRequestTimeouts()
   const headers = { 'X-Request-Id': 'mine' }
   for (const [status, code, bytes] of [
     [400, 'invalid_request', malformed(headers)],
@@ -50,23 +54,23 @@ t.test('a request that is not received has its error', async (t) => {
     const response = await send(service, bytes)
     t.match(response.headers, { 'x-request-id': 'mine', connection: 'close' })
     t.match(JSON.parse(response.body), { code, status })
-    await disconnected(service)
+    await waitForDisconnects(service)
     t.match(lines.pop(), { reqId: 'mine', status, code })
     t.same(lines, [])
   }
 })
 
 t.test('bytes that are not a request get a bare 400', async (t) => {
-  hurry()
+  setRequestTimeouts()
   const half = 'GET /v1/categories HTTP/1.1\r\nHost: x\r\n'
   for (const bytes of ['nonsense\r\n\r\n', half])
     t.match(await send(service, bytes), { status: 400, body: '' })
 })
 
-t.test('nothing follows a response, or stands inside one', async (t) => {
+t.test('a late body adds nothing to a response that has begun', async (t) => {
   const long = { ...keepAlive, 'Content-Length': '99999999' }
   for (const [status, bytes] of [
-    [401, halfSent(anonymous)],
+    [401, halfSent(unauthenticated)],
     [413, halfSent(long)],
     [400, request('POST /%zz', long, '{')],
     [200, request('GET /docs/static/swagger-ui-bundle.js', long, '{')]
@@ -75,30 +79,30 @@ t.test('nothing follows a response, or stands inside one', async (t) => {
     await client.responded
     // What follows comes too late, or is not HTTP.
     client.socket.pause()
-    hurry()
-    await disconnected(service)
+    setRequestTimeouts()
+    await waitForDisconnects(service)
     client.socket.resume()
     await client.closed
     t.same(client.statuses(), [status], bytes.slice(0, 50))
-    hurry(30_000)
+    setRequestTimeouts(30_000)
   }
 })
 
 t.test('no client takes an error for the response to a create', async (t) => {
-  const create = createRequest('{"name":"x"}', keepAlive)
+  const create = createCategoryRequest('{"name":"x"}', keepAlive)
   for (const bytes of ['no HTTP\r\n\r\n', malformed(), halfSent()]) {
-    hurry()
+    setRequestTimeouts()
     const { closed, statuses } = openConnection(t, service, create + bytes)
     await closed
     t.not(statuses()[0], 400, bytes)
     t.not(statuses()[0], 408, bytes)
-    hurry(30_000)
+    setRequestTimeouts(30_000)
   }
 })
 
 /** A client that has asked for the list, and does not read it. */
 async function openReader(t: Test, target: Service) {
-  const client = openConnection(t, target, listRequest(keepAlive))
+  const client = openConnection(t, target, listCategoriesRequest(keepAlive))
   await client.responded
   client.socket.pause()
   return client
@@ -133,9 +137,9 @@ t.test('slow readers of old lists deny the list to nobody', async (t) => {
   const evicted = await openReader(t, replica)
   await query(databaseUrl, "INSERT INTO categories (name) VALUES ('new')")
   const kept = await openReader(t, replica)
-  t.ok(isComplete((await send(replica, listRequest())).body))
+  t.ok(isComplete((await send(replica, listCategoriesRequest())).body))
   const gzip = { 'Accept-Encoding': 'gzip' }
-  t.match(await send(replica, listRequest(gzip)), { status: 200 })
+  t.match(await send(replica, listCategoriesRequest(gzip)), { status: 200 })
 
   evicted.socket.resume()
   await evicted.closed

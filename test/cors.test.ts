@@ -1,10 +1,10 @@
 import t from 'tap'
 import {
-  anonymous,
-  createRequest,
-  listRequest,
+  createCategoryRequest,
+  listCategoriesRequest,
   request,
-  send
+  send,
+  unauthenticated
 } from './support/raw.ts'
 import { startService } from './support/service.ts'
 
@@ -22,16 +22,16 @@ t.test('a page of an allowed origin may send and read all', async (t) => {
     headers: { ...allowed, 'access-control-allow-methods': '*' }
   })
   for (const [status, bytes] of [
-    [200, listRequest({ Origin })],
-    [401, listRequest({ Origin, ...anonymous })],
-    [413, createRequest('x'.repeat(70_000), { Origin })]
+    [200, listCategoriesRequest({ Origin })],
+    [401, listCategoriesRequest({ Origin, ...unauthenticated })],
+    [413, createCategoryRequest('x'.repeat(70_000), { Origin })]
   ] as const)
     t.match(await send(service, bytes), {
       status,
       headers: { ...allowed, 'access-control-expose-headers': '*' }
     })
 
-  const other = listRequest({ Origin: 'https://evil.example' })
+  const other = listCategoriesRequest({ Origin: 'https://evil.example' })
   const { headers } = await send(service, other)
   t.notOk('access-control-allow-origin' in headers)
   t.match(headers, { vary: 'Origin' })

@@ -2,19 +2,19 @@
 // another one fail.
 import t from 'tap'
 import {
-  begin,
+  beginTransaction,
   closeGates,
   createDatabase,
   createGate,
-  gateReached,
-  query
+  query,
+  waitForGateWaiters
 } from './support/database.ts'
 import { successes } from './support/metrics.ts'
 import {
-  create,
+  createCategory,
   get,
   idempotencyKey,
-  list,
+  listCategories,
   statusOrCode,
   post
 } from './support/requests.ts'
@@ -61,27 +61,37 @@ const createPet = (service: typeof first, name: string, categoryId: number) =>
     )
   )
 
+const lockedCategory = 2
+const deletedMeanwhileCategory = 4
+const deletedCategory = 5
+const leaderCategory = 10
+const gatedCategory = 11
+
+/**
+ * PostgreSQL checks the rows in the order of the hashes of their
+ * Idempotency-Keys, and this hash begins with 0000.
+ */
+const keyWithLowestHash = 'early-13121'
+
 /** The name and the category of each pet of the batch, and its response. */
 const batch = [
-  // PostgreSQL checks the rows in the order of the hashes of their
-  // Idempotency-Keys, and this hash begins with 0000.
-  ['early-13121', 11, 201],
+  [keyWithLowestHash, gatedCategory, 201],
   ['good', 1, 201],
   ['unknown', 404, 'unknown_category'],
-  ['locked', 2, 'unavailable'],
-  ['deleted-meanwhile', 4, 'unknown_category'],
+  ['locked', lockedCategory, 'unavailable'],
+  ['deleted-meanwhile', deletedMeanwhileCategory, 'unknown_category'],
   ['replayed', 1, '201 replayed'],
-  ['replayed-locked-since', 2, '201 replayed'],
-  ['replayed-deleted-since', 5, '201 replayed'],
+  ['replayed-locked-since', lockedCategory, '201 replayed'],
+  ['replayed-deleted-since', deletedCategory, '201 replayed'],
   ['reused', 6, 'idempotency_key_reused'],
   // The same as the unquoted.
   ['"good"', 1, 'idempotency_key_in_use'],
   ['storing', 1, 'idempotency_key_in_use'],
   ['stored-meanwhile', 1, 'idempotency_key_in_use'],
-  ['plain-first', 11, 201],
+  ['plain-first', gatedCategory, 201],
   ['plain-unknown', 404, 'unknown_category'],
-  ['plain-locked', 2, 'unavailable'],
-  ['plain-deleted-meanwhile', 4, 'unknown_category'],
+  ['plain-locked', lockedCategory, 'unavailable'],
+  ['plain-deleted-meanwhile', deletedMeanwhileCategory, 'unknown_category'],
   ['plain-last', 1, 201]
 ] as const
 
@@ -93,34 +103,42 @@ t.test('no row of a batch makes another row fail', async (t) => {
         201
       )
   await run(
-    `DELETE FROM pets WHERE category_id = 5;
-     DELETE FROM categories WHERE id = 5`
+    `DELETE FROM pets WHERE category_id = ${deletedCategory};
+     DELETE FROM categories WHERE id = ${deletedCategory}`
   )
-  await begin(t, databaseUrl, 'SELECT FROM categories WHERE id = 2 FOR UPDATE')
-  const gates = await closeGates(t, databaseUrl, [1, 10, 11])
+  await beginTransaction(
+    t,
+    databaseUrl,
+    `SELECT FROM categories WHERE id = ${lockedCategory} FOR UPDATE`
+  )
+  const gates = await closeGates(t, databaseUrl, [
+    1,
+    leaderCategory,
+    gatedCategory
+  ])
 
   const storing = createPet(first, 'storing', 1)
   const leaders = ['leader', 'plain-leader'].map((name) =>
-    createPet(second, name, 10)
+    createPet(second, name, leaderCategory)
   )
-  await gateReached(databaseUrl, 3)
+  await waitForGateWaiters(databaseUrl, 3)
   const responses = batch.map(([name, categoryId]) =>
     createPet(second, name, categoryId)
   )
   // When it has a response, those that were sent before it wait.
   await get(second, 'pets')
-  await gates.open(10)
+  await gates.open(leaderCategory)
   t.same(await Promise.all(leaders), [201, 201])
 
-  await gateReached(databaseUrl, 3)
-  await run('DELETE FROM categories WHERE id = 4')
+  await waitForGateWaiters(databaseUrl, 3)
+  await run(`DELETE FROM categories WHERE id = ${deletedMeanwhileCategory}`)
   // The creates of the others wait.
   const third = await startService(t, { databaseUrl, config })
   t.equal(
     await createPet({ ...third, auth: first.auth }, 'stored-meanwhile', 1),
     201
   )
-  await gates.open(11)
+  await gates.open(gatedCategory)
   for (const [index, [name, , expected]] of batch.entries())
     t.equal(await responses[index], expected, name)
   await gates.open(1)
@@ -154,11 +172,11 @@ t.test('a row that a trigger drops rejects its batch', async (t) => {
   )
   const gates = await closeGates(t, databaseUrl, [1])
   const createNamed = (name: string) =>
-    statusOrCode(create(second, name, idempotencyKey(name)))
+    statusOrCode(createCategory(second, name, idempotencyKey(name)))
   const leader = createNamed('leader')
-  await gateReached(databaseUrl, 1)
+  await waitForGateWaiters(databaseUrl, 1)
   const responses = ['fine', 'bad'].map(createNamed)
-  await list(second)
+  await listCategories(second)
   await gates.open(1)
   t.equal(await leader, 201)
   for (const response of responses) t.equal(await response, 'internal_error')

@@ -15,13 +15,13 @@ import { createDatabase } from './support/database.ts'
 import { postgresError } from './support/postgres-error.ts'
 import {
   bodiesOf,
+  exampleCases,
   operations,
   requestOf,
-  requestsOf,
   responseExamples,
   scopes
 } from './support/examples.ts'
-import { call, script } from './support/process.ts'
+import { runToEnd, scriptArgv } from './support/process.ts'
 import { bearer, idempotencyKey } from './support/requests.ts'
 import { type Service, startService } from './support/service.ts'
 
@@ -60,7 +60,7 @@ async function send(service: Service, ...requests: InjectOptions[]) {
 }
 
 const seeded = await createDatabase(t)
-const seeding = await call(t, script('tools/seed.ts'), {
+const seeding = await runToEnd(t, scriptArgv('tools/seed.ts'), {
   env: { DATABASE_URL: seeded }
 })
 if (seeding.code !== 0) throw new Error(seeding.output)
@@ -109,7 +109,7 @@ const reads = operations.filter(({ method }) => method === 'GET')
 
 for (const operation of new Set([...reads, ...operations])) {
   t.test(`${operation.operationId} responds to its examples`, async (t) => {
-    for (const { title, request, expected } of requestsOf(operation)) {
+    for (const { title, request, expected } of exampleCases(operation)) {
       const response = await inject(service, request)
       t.same(...headersOf(operation, response), `headers of ${title}`)
       const [sent, documented] = [responseOf(response), expected].map(
@@ -183,7 +183,7 @@ t.test('each example of an error is a response', async (t) => {
   ].map(withoutSeconds)
 
   for (const operation of operations) {
-    const requested = requestsOf(operation).map(({ expected }) => expected)
+    const requested = exampleCases(operation).map(({ expected }) => expected)
     for (const { name, response } of responseExamples(operation)) {
       const isSent = [...requested, ...errors].some((one) =>
         isDeepStrictEqual(one, withoutSeconds(response))

@@ -1,7 +1,7 @@
 import { appendFileSync, cpSync } from 'node:fs'
 import path from 'node:path'
 import t from 'tap'
-import { call } from './support/process.ts'
+import { runToEnd } from './support/process.ts'
 
 t.test('a stale generated file is named', async (t) => {
   const cwd = t.testdir({
@@ -14,13 +14,18 @@ t.test('a stale generated file is named', async (t) => {
     'package.json',
     'src',
     'tools/generate.ts',
-    'tools/run.js',
+    'tools/run-typescript.js',
     '.prettierrc.json'
   ])
     cpSync(name, path.join(cwd, name), { recursive: true })
 
   const file = 'generated/types.ts'
   appendFileSync(path.join(cwd, file), '// edited\n')
-  const check = ['node', 'tools/run.js', 'tools/generate.ts', '--check']
-  t.match(await call(t, check, { cwd }), { code: 1, output: file })
+  const check = [
+    'node',
+    'tools/run-typescript.js',
+    'tools/generate.ts',
+    '--check'
+  ]
+  t.match(await runToEnd(t, check, { cwd }), { code: 1, output: file })
 })

@@ -3,10 +3,10 @@ import t from 'tap'
 import {
   chunked,
   chunksOf,
-  createRequest,
+  createCategoryRequest,
   getRequest,
   lastChunk,
-  listRequest,
+  listCategoriesRequest,
   request,
   send
 } from './support/raw.ts'
@@ -35,17 +35,23 @@ const rejected: [status: number, message: string, ...requests: string[]][] = [
     getRequest('/v1/pets?limit=1e1')
   ],
   [400, 'must not have "unknown"', getRequest('/v1/pets?unknown=1')],
-  [400, 'header.if-match must not be sent', listRequest({ 'If-Match': '"x"' })],
+  [
+    400,
+    'header.if-match must not be sent',
+    listCategoriesRequest({ 'If-Match': '"x"' })
+  ],
   [
     400,
     'header.idempotency-key must match pattern "^[!-~]{1,255}$"',
-    createRequest(cat, { 'Idempotency-Key': 'a b' }),
-    createRequest(cat, { 'Idempotency-Key': ['a', 'a'] })
+    createCategoryRequest(cat, { 'Idempotency-Key': 'a b' }),
+    createCategoryRequest(cat, { 'Idempotency-Key': ['a', 'a'] })
   ],
   [
     401,
     'The API key is not valid',
-    listRequest({ Authorization: ['Bearer $API_KEY', 'Bearer $API_KEY'] })
+    listCategoriesRequest({
+      Authorization: ['Bearer $API_KEY', 'Bearer $API_KEY']
+    })
   ],
 
   // The body.
@@ -58,47 +64,49 @@ const rejected: [status: number, message: string, ...requests: string[]][] = [
   [
     400,
     'body must not be empty',
-    createRequest(''),
-    createRequest(lastChunk, chunked)
+    createCategoryRequest(''),
+    createCategoryRequest(lastChunk, chunked)
   ],
   [
     400,
     'Content-Type must be application/json',
-    createRequest(cat, { 'Content-Type': undefined }),
-    createRequest(cat, { 'Content-Type': Array(2).fill('application/json') })
+    createCategoryRequest(cat, { 'Content-Type': undefined }),
+    createCategoryRequest(cat, {
+      'Content-Type': Array(2).fill('application/json')
+    })
   ],
   [
     400,
     'without Content-Encoding',
-    createRequest(cat, { 'Content-Encoding': 'gzip' })
+    createCategoryRequest(cat, { 'Content-Encoding': 'gzip' })
   ],
-  [413, 'larger than 65536 bytes', createRequest('x'.repeat(65_537))],
+  [413, 'larger than 65536 bytes', createCategoryRequest('x'.repeat(65_537))],
   [
     400,
     'The body must be JSON in UTF-8: ',
-    createRequest('{"name":'),
-    createRequest(Buffer.from('{"name":"\xff"}', 'latin1'))
+    createCategoryRequest('{"name":'),
+    createCategoryRequest(Buffer.from('{"name":"\xff"}', 'latin1'))
   ],
   [
     400,
     'it is nested too deeply',
-    createRequest('['.repeat(30_000) + ']'.repeat(30_000))
+    createCategoryRequest('['.repeat(30_000) + ']'.repeat(30_000))
   ],
-  [400, 'unpaired surrogate', createRequest('{"a":[{"b":"\\ud83d"}]}')],
+  [400, 'unpaired surrogate', createCategoryRequest('{"a":[{"b":"\\ud83d"}]}')],
   [
     400,
     'body.name must match pattern "^[^\\x00]*$"',
-    createRequest('{"name":"\\u0000"}')
+    createCategoryRequest('{"name":"\\u0000"}')
   ],
   [
     400,
     'it may have name, description; body.name must NOT have fewer than 1 char',
-    createRequest('{"name":"","size":1}')
+    createCategoryRequest('{"name":"","size":1}')
   ],
   [
     400,
     'body must not have "__proto__"; it may have name, ',
-    createRequest('{"name":"x","__proto__":{}}')
+    createCategoryRequest('{"name":"x","__proto__":{}}')
   ],
   [
     400,
@@ -130,10 +138,10 @@ for (const [status, message, ...requests] of rejected) {
 /** Requests that HTTP, JSON and the OpenAPI document allow. */
 const accepted: [status: number, request: string][] = [
   // An empty body, however framed, is no body.
-  [200, listRequest({ 'Content-Type': '?', 'Content-Length': '0' })],
-  [200, listRequest(chunked) + lastChunk],
-  [201, createRequest('{"name":"\\ud83d\\ude00"}')],
-  [201, createRequest(chunksOf(cat), chunked)]
+  [200, listCategoriesRequest({ 'Content-Type': '?', 'Content-Length': '0' })],
+  [200, listCategoriesRequest(chunked) + lastChunk],
+  [201, createCategoryRequest('{"name":"\\ud83d\\ude00"}')],
+  [201, createCategoryRequest(chunksOf(cat), chunked)]
 ]
 
 t.test('what the standards allow is accepted', async (t) => {

@@ -1,9 +1,9 @@
 import t from 'tap'
 import { deleteExpiredPeriodically } from '../src/creates/expired-idempotency-keys.ts'
-import { createDatabase, query, silent } from './support/database.ts'
+import { createDatabase, query, testLog } from './support/database.ts'
 import { startProxy } from './support/proxy.ts'
 import {
-  create,
+  createCategory,
   idempotencyKey,
   statusOrCode,
   post
@@ -51,44 +51,47 @@ t.test(
     for (const value of ['other', undefined])
       t.equal(await statusOrCode(send(first, sameValue, value)), 202)
     t.equal(await count('messages'), 3)
-    const onAnother = create(first, 'a', idempotencyKey('first'))
+    const onAnother = createCategory(first, 'a', idempotencyKey('first'))
     t.equal(await statusOrCode(onAnother), 201, 'another operation')
   }
 )
 
 t.test('a create with an unknown outcome is stored once', async (t) => {
-  proxy.cutAt('"name":"a"')
-  const response = await create(first, 'a', idempotencyKey('first'))
+  proxy.disconnectOn('"name":"a"')
+  const response = await createCategory(first, 'a', idempotencyKey('first'))
   t.match(response.headers, { 'x-should-retry': 'true', 'retry-after': '1' })
   t.match(response.json(), { code: 'outcome_unknown' })
 
-  proxy.cutAt('none')
+  proxy.passThrough()
   t.equal(
-    await statusOrCode(create(first, 'a', idempotencyKey('first'))),
+    await statusOrCode(createCategory(first, 'a', idempotencyKey('first'))),
     '201 replayed'
   )
   t.equal(await count('categories'), 1)
 })
 
-t.test('keys are removed after a day', async (t) => {
+t.test('Idempotency-Keys are removed after a day', async (t) => {
   for (const name of ['old', 'new'])
-    await create(first, name, idempotencyKey(name))
+    await createCategory(first, name, idempotencyKey(name))
   await run(
     `UPDATE idempotency_keys SET created_at = now() - interval '25 hours'
      WHERE response LIKE '%old%'`
   )
   const removal = new AbortController()
   const { signal } = removal
-  const removed = deleteExpiredPeriodically(first.database, silent, signal)
+  const removed = deleteExpiredPeriodically(first.database, testLog, signal)
   await until(
     async () => (await count('idempotency_keys')) === 1,
     'the old one is removed'
   )
   removal.abort()
   await removed
-  t.equal(await statusOrCode(create(first, 'old', idempotencyKey('old'))), 201)
   t.equal(
-    await statusOrCode(create(first, 'new', idempotencyKey('new'))),
+    await statusOrCode(createCategory(first, 'old', idempotencyKey('old'))),
+    201
+  )
+  t.equal(
+    await statusOrCode(createCategory(first, 'new', idempotencyKey('new'))),
     '201 replayed'
   )
 })

@@ -2,13 +2,16 @@
 // the snapshot that the service compares constant, and must miss a change.
 import { isDeepStrictEqual } from 'node:util'
 import t, { type Test } from 'tap'
-import { begin, connect, query } from './support/database.ts'
-import { configure, startPostgres } from './support/postgres.ts'
-import { list } from './support/requests.ts'
+import { beginTransaction, connect, query } from './support/database.ts'
+import {
+  configure,
+  startDedicatedPostgres
+} from './support/dedicated-postgres.ts'
+import { listCategories } from './support/requests.ts'
 import { type Service, startService } from './support/service.ts'
 import { until } from './support/until.ts'
 
-const server = await startPostgres(t)
+const server = await startDedicatedPostgres(t)
 const { url } = server
 // Only commits make transaction ids durable.
 await configure(url, "wal_writer_delay = '10s'")
@@ -26,7 +29,7 @@ function clientOf(service: Service) {
 
   return async () => {
     await until(async () => {
-      const response = await list(service, { 'if-none-match': etag })
+      const response = await listCategories(service, { 'if-none-match': etag })
       if (response.statusCode === 200) {
         etag = String(response.headers.etag)
         rows = response.json()
@@ -77,7 +80,7 @@ const preparedTransaction: Change = async ({ run, listRows }) => {
 
 /** A transaction that has an id and commits after others. */
 const lateCommit: Change = async ({ t, run, listRows, isFresh }) => {
-  const late = await begin(t, url, insert('late'))
+  const late = await beginTransaction(t, url, insert('late'))
   await listRows()
   await run(insert('early'))
   t.ok(await isFresh(), 'the early one is listed')
@@ -104,7 +107,7 @@ const reusedIds: Change = async ({ run, listRows, nextId, useIdsUntil }) => {
     await listRows()
     const next = await nextId()
 
-    await server.killBackend()
+    await server.killWalWriter()
     const isLost = (await nextId()) < next
     if (isLost) await useIdsUntil(next - 1)
     await run(insert('kept'))

@@ -3,12 +3,16 @@
 import t from 'tap'
 import { makeDeleteExpired } from '../src/creates/expired-idempotency-keys.ts'
 import { poolSize } from '../src/postgres/database.ts'
-import { createDatabase, lockAwaited, lockTable } from './support/database.ts'
 import {
-  create,
+  createDatabase,
+  lockTable,
+  waitForLockWaiters
+} from './support/database.ts'
+import {
+  createCategory,
   get,
   idempotencyKey,
-  list,
+  listCategories,
   statusOrCode,
   post
 } from './support/requests.ts'
@@ -17,7 +21,7 @@ import { startService } from './support/service.ts'
 const databaseUrl = await createDatabase(t)
 const service = await startService(t, { databaseUrl })
 const pet = { name: 'x', categoryId: 1 }
-await create(service)
+await createCategory(service)
 await post(service, 'pets', pet)
 
 let creates = 0
@@ -25,11 +29,11 @@ const newIdempotencyKey = () => idempotencyKey(String(creates++))
 
 /** The tables that each operation needs, beside that of the API keys. */
 const operations = [
-  ['categories', () => list(service)],
-  ['categories', () => create(service)],
+  ['categories', () => listCategories(service)],
+  ['categories', () => createCategory(service)],
   [
     'categories idempotency_keys',
-    () => create(service, 'x', newIdempotencyKey())
+    () => createCategory(service, 'x', newIdempotencyKey())
   ],
   [
     'messages idempotency_keys',
@@ -52,7 +56,7 @@ const tables = new Set(operations.flatMap(([needed]) => needed.split(' ')))
 
 for (const table of tables) {
   t.test(`a lock of ${table} delays no other operation`, async (t) => {
-    const { release } = await lockTable(t, databaseUrl, table)
+    const { rollBack } = await lockTable(t, databaseUrl, table)
     const isBlocked = ([needed]: (typeof operations)[number]) =>
       needed.split(' ').includes(table)
     const blocked = operations.filter(isBlocked)
@@ -67,7 +71,7 @@ for (const table of tables) {
     const insisting = blocked.flatMap(([, send]) =>
       Array.from({ length: 10 }, () => insist(send))
     )
-    await lockAwaited(databaseUrl, blocked.length)
+    await waitForLockWaiters(databaseUrl, blocked.length)
 
     const responses = others.flatMap(([, send]) =>
       Array.from({ length: 10 }, () => statusOrCode(send()))
@@ -78,7 +82,7 @@ for (const table of tables) {
     await Promise.all(insisting)
     t.same([...refusals], ['unavailable'])
 
-    await release()
+    await rollBack()
     for (const [, send] of blocked)
       t.match(String(await statusOrCode(send())), /^20/)
   })

@@ -1,24 +1,24 @@
 // What an operator sees: the log and the metrics.
 import t from 'tap'
 import { sample, successes } from './support/metrics.ts'
-import { serve, started } from './support/process.ts'
+import { spawnService, waitForUrl } from './support/process.ts'
 import {
-  anonymous,
-  createRequest,
-  disconnected,
+  createCategoryRequest,
   fillCategories,
   getRequest,
   keepAlive,
-  listRequest,
+  listCategoriesRequest,
   openConnection,
-  send
+  send,
+  unauthenticated,
+  waitForDisconnects
 } from './support/raw.ts'
 import { recorder } from './support/recorder.ts'
 import {
   breakCategories,
-  create,
+  createCategory,
   idempotencyKey,
-  list,
+  listCategories,
   statusOrCode
 } from './support/requests.ts'
 import { startService } from './support/service.ts'
@@ -36,7 +36,7 @@ t.beforeEach(() => {
 t.test('a request with a valid API key is a line', async (t) => {
   const headers = { 'X-Request-Id': 'mine', 'X-Forwarded-For': '9.9.9.9, ::1' }
   await send(service, getRequest('/v1/pets?token=secret', headers))
-  await disconnected(service)
+  await waitForDisconnects(service)
 
   t.equal(lines.length, 1)
   t.match(lines[0], {
@@ -55,39 +55,47 @@ t.test('a request with a valid API key is a line', async (t) => {
   t.notMatch(JSON.stringify(lines), 'secret')
 })
 
-t.test('strangers share a line a minute and status; probes none', async (t) => {
-  const start = performance.now()
-  let passed = 0
-  t.intercept(performance, 'now', { value: () => start + passed })
-  const other = await startService(t, { log, databaseUrl })
-  // The first one says in the log that the database is ready.
-  await send(other, getRequest('/readyz', anonymous))
-  lines.length = 0
-  const flood = async () => {
-    for (const path of ['/nothing', '/v1/pets?key=secret', '/livez', '/readyz'])
-      await send(other, getRequest(path, anonymous))
-    await disconnected(other)
-  }
-  await flood()
-  await flood()
-  t.equal(lines.length, 2)
-  t.match(lines, [
-    { path: '/nothing', status: 404, requests: 1, code: 'not_found' },
-    { path: '/v1/pets', status: 401, requests: 1, code: 'unauthorized' }
-  ])
+t.test(
+  'unauthenticated requests log one line per status and minute, health probes none',
+  async (t) => {
+    const start = performance.now()
+    let passed = 0
+    t.intercept(performance, 'now', { value: () => start + passed })
+    const other = await startService(t, { log, databaseUrl })
+    // The first one says in the log that the database is ready.
+    await send(other, getRequest('/readyz', unauthenticated))
+    lines.length = 0
+    const flood = async () => {
+      for (const path of [
+        '/nothing',
+        '/v1/pets?key=secret',
+        '/livez',
+        '/readyz'
+      ])
+        await send(other, getRequest(path, unauthenticated))
+      await waitForDisconnects(other)
+    }
+    await flood()
+    await flood()
+    t.equal(lines.length, 2)
+    t.match(lines, [
+      { path: '/nothing', status: 404, requests: 1, code: 'not_found' },
+      { path: '/v1/pets', status: 401, requests: 1, code: 'unauthorized' }
+    ])
 
-  passed = 60_001
-  await flood()
-  t.match(lines.slice(2), [{ requests: 2 }, { requests: 2 }])
-  t.notMatch(JSON.stringify(lines), 'secret')
-})
+    passed = 60_001
+    await flood()
+    t.match(lines.slice(2), [{ requests: 2 }, { requests: 2 }])
+    t.notMatch(JSON.stringify(lines), 'secret')
+  }
+)
 
 t.test('a request whose client has left is a line, and an error', async (t) => {
   await fillCategories(databaseUrl)
-  const download = openConnection(t, service, listRequest(keepAlive))
+  const download = openConnection(t, service, listCategoriesRequest(keepAlive))
   await download.responded
   download.socket.destroy()
-  await disconnected(service)
+  await waitForDisconnects(service)
   t.match(lines, [
     { operation: 'listCategories', status: 200, code: 'aborted' }
   ])
@@ -96,14 +104,14 @@ t.test('a request whose client has left is a line, and an error', async (t) => {
   const apiKey = await service.createApiKey('new')
   const lookUps = await successes(app, 'lookUpApiKey')
   const headers = { 'Content-Length': '100', 'X-Request-Id': 'mine' }
-  const bytes = createRequest('{', headers)
+  const bytes = createCategoryRequest('{', headers)
   const upload = openConnection(t, { ...service, apiKey }, bytes)
   await until(
     async () => (await successes(app, 'lookUpApiKey')) > lookUps,
     'the API key is valid'
   )
   upload.socket.resetAndDestroy()
-  await disconnected(service)
+  await waitForDisconnects(service)
   const ip = '127.0.0.1'
   t.match(lines[1], { reqId: 'mine', apiKeyId: Number, code: 'aborted', ip })
   t.notOk('status' in Object(lines[1]), 'it had no response')
@@ -113,10 +121,10 @@ t.test('a request whose client has left is a line, and an error', async (t) => {
 })
 
 t.test('wherever a client sends its API key, no line has it', async (t) => {
-  const process = serve(t, { DATABASE_URL: databaseUrl })
-  const port = Number(new URL(await started(process)).port)
+  const process = spawnService(t, { DATABASE_URL: databaseUrl })
+  const port = Number(new URL(await waitForUrl(process)).port)
   for (const bytes of [
-    listRequest({
+    listCategoriesRequest({
       'X-Request-Id': 'trace.$API_KEY~1',
       'X-Forwarded-For': '$API_KEY'
     }),
@@ -143,13 +151,13 @@ t.test('requests, errors and statements are counted', async (t) => {
   const failed = 'database_errors_total{code="internal_error"}'
   t.equal(await sample(limited.app, failed), 0, 'an alert sees the first')
 
-  await create(limited)
+  await createCategory(limited)
   for (const name of ['x', 'x', 'y'])
-    await create(limited, name, idempotencyKey('a'))
-  await list(limited)
+    await createCategory(limited, name, idempotencyKey('a'))
+  await listCategories(limited)
   await breakCategories(limited.databaseUrl)
   lines.length = 0
-  const { body, headers } = await list(limited)
+  const { body, headers } = await listCategories(limited)
   const ids = { reqId: headers['x-request-id'] }
   t.match(body, 'internal_error')
   t.notMatch(body, 'division by zero')
@@ -157,7 +165,7 @@ t.test('requests, errors and statements are counted', async (t) => {
     { ...ids, level: 50, err: { message: 'division by zero' } },
     { ...ids, msg: 'request', status: 500, code: 'internal_error' }
   ])
-  t.equal(await statusOrCode(list(limited)), 'rate_limited')
+  t.equal(await statusOrCode(listCategories(limited)), 'rate_limited')
 
   const requests = 'http_request_duration_seconds_count'
   const statements = 'database_statement_duration_seconds_count'

@@ -3,13 +3,13 @@ import t from 'tap'
 import { makeCheckReady } from '../src/postgres/readiness.ts'
 import {
   createDatabase,
-  empty,
+  emptyDatabaseOptions,
   lockTable,
   migrate,
   openDatabase,
   query
 } from './support/database.ts'
-import { nowhere } from './support/proxy.ts'
+import { unreachableUrl } from './support/proxy.ts'
 
 const shipped = readdirSync('migrations')
   .filter((name) => name !== 'grants.sql')
@@ -28,13 +28,13 @@ const asService = (url: string): string =>
   Object.assign(new URL(url), { username: 'pet_categories_service' }).href
 
 t.test('concurrent migrations are applied once, in order', async (t) => {
-  const url = await createDatabase(t, empty)
+  const url = await createDatabase(t, emptyDatabaseOptions)
   await Promise.all([1, 2, 3].map(() => migrate(url)))
   t.same(await appliedIn(url), shipped)
 })
 
 t.test('a migration that fails is named, and none is applied', async (t) => {
-  const url = await createDatabase(t, empty)
+  const url = await createDatabase(t, emptyDatabaseOptions)
   await query(url, 'CREATE TABLE pets ()')
   await t.rejects(migrate(url), {
     message: /\.sql failed: relation "pets" already exists$/
@@ -53,7 +53,7 @@ t.test('a database of a later version is left alone', async (t) => {
 })
 
 t.test('a database of an unreleased version is left alone', async (t) => {
-  const url = await createDatabase(t, empty)
+  const url = await createDatabase(t, emptyDatabaseOptions)
   await query(url, 'CREATE TABLE api_keys ()')
   const rejection = {
     message: /^an unreleased version .* export .* start anew/
@@ -68,12 +68,15 @@ t.test('a migration that cannot run names the remedy', async (t) => {
   await lockTable(t, locked, 'applied_migrations')
   const latin1 = "TEMPLATE template0 ENCODING 'LATIN1' LOCALE 'C'"
   for (const [url, message] of [
-    [nowhere, /: start the database, or correct DATABASE_URL$/],
+    [unreachableUrl, /: start the database, or correct DATABASE_URL$/],
     [
       await createDatabase(t, latin1),
       /LATIN1: create one with ENCODING 'UTF8'/
     ],
-    [asService(await createDatabase(t, empty)), /migrate as the owner of/],
+    [
+      asService(await createDatabase(t, emptyDatabaseOptions)),
+      /migrate as the owner of/
+    ],
     [locked, /lock timeout: .* try again$/]
   ] as const)
     await t.rejects(migrate(url), { message })

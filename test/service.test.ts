@@ -3,30 +3,30 @@ import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import t, { type Test } from 'tap'
 import { createApiKey } from '../src/api-keys/manage-api-keys.ts'
-import { Clients, postCategory } from './support/clients.ts'
+import { LoadGenerator, postCategory } from './support/load-generator.ts'
 import {
   closeGates,
   connect,
   createDatabase,
   createGate,
-  empty,
-  gateReached,
+  emptyDatabaseOptions,
   migrate,
   query,
   storedCategories,
   temporaryFolder,
-  urlOf
+  urlOf,
+  waitForGateWaiters
 } from './support/database.ts'
 import {
-  call,
-  command,
+  runToEnd,
+  commandArgv,
   apiKeyPattern,
-  launch,
-  run,
-  serve,
-  started
+  spawnLauncher,
+  spawnProcess,
+  spawnService,
+  waitForUrl
 } from './support/process.ts'
-import { nowhere, startProxy } from './support/proxy.ts'
+import { startProxy, unreachableUrl } from './support/proxy.ts'
 import { until } from './support/until.ts'
 
 /** A database of its own with an API key, and the variable of its URL. */
@@ -40,22 +40,22 @@ async function prepare(t: Test) {
 
 t.test('npm start has a database, and data survive kill -9', async (t) => {
   const DATA_DIR = temporaryFolder(t)
-  const first = launch(t, { DATA_DIR })
-  const url = await started(first)
-  const [apiKey = ''] = await first.sees(apiKeyPattern)
+  const first = spawnLauncher(t, { DATA_DIR })
+  const url = await waitForUrl(first)
+  const [apiKey = ''] = await first.waitForOutput(apiKeyPattern)
   t.match(first.output(), /^Using the embedded PostgreSQL in /)
   t.match(first.output(), `${url}/docs`)
   t.match(first.output(), `curl ${url}/v1/`)
 
   const targets = [{ url, apiKey }]
-  const clients = new Clients(t, targets)
-  await clients.stores(20)
+  const load = new LoadGenerator(t, targets)
+  await load.waitForCreates(20)
   first.child.kill('SIGKILL')
   t.equal(await first.exited, 'SIGKILL')
 
-  const second = launch(t, { DATA_DIR })
-  targets[0] = { url: await started(second), apiKey }
-  await clients.stores(20)
+  const second = spawnLauncher(t, { DATA_DIR })
+  targets[0] = { url: await waitForUrl(second), apiKey }
+  await load.waitForCreates(20)
   t.notMatch(second.output(), apiKeyPattern, 'the API key is not shown again')
   const lockFile = path.join(DATA_DIR, 'postgres/postmaster.pid')
   const lines = () => readFileSync(lockFile, 'utf8').split('\n')
@@ -63,14 +63,16 @@ t.test('npm start has a database, and data survive kill -9', async (t) => {
   t.equal(await second.exited, 1)
   t.match(second.output(), 'PostgreSQL has ended')
 
-  const third = launch(t, { DATA_DIR })
-  targets[0] = { url: await started(third), apiKey }
-  await clients.stores(20)
+  const third = spawnLauncher(t, { DATA_DIR })
+  targets[0] = { url: await waitForUrl(third), apiKey }
+  await load.waitForCreates(20)
   const server = `postgres://postgres@localhost/postgres?host=${lines()[4]}`
-  t.same(await clients.stop(() => storedCategories(server)), [])
+  t.same(await load.stop(() => storedCategories(server)), [])
 
   const keys = (line: string) =>
-    call(t, [...command('keys'), ...line.split(' ')], { env: { DATA_DIR } })
+    runToEnd(t, [...commandArgv('keys'), ...line.split(' ')], {
+      env: { DATA_DIR }
+    })
   const { output } = await keys(
     'create --name team --expires 90d --scope pets:read --scope pets:write'
   )
@@ -84,45 +86,54 @@ t.test('npm start has a database, and data survive kill -9', async (t) => {
 })
 
 t.test('a service waits for its database', async (t) => {
-  const databaseUrl = await createDatabase(t, empty)
+  const databaseUrl = await createDatabase(t, emptyDatabaseOptions)
   const name = new URL(databaseUrl).pathname.slice(1)
   const server = urlOf(databaseUrl, 'postgres')
   await query(server, `DROP DATABASE ${name}`)
   const proxy = await startProxy(t, databaseUrl)
-  proxy.state.server = nowhere
-  const service = serve(t, { DATABASE_URL: proxy.url })
-  const url = await started(service)
+  proxy.state.upstreamUrl = unreachableUrl
+  const service = spawnService(t, { DATABASE_URL: proxy.url })
+  const url = await waitForUrl(service)
   const status = async (endpoint: string) =>
     (await fetch(url + endpoint)).status
-  await service.sees(/waiting for the database: .*: start the database/)
+  await service.waitForOutput(
+    /waiting for the database: .*: start the database/
+  )
   t.equal(await status('/readyz'), 503)
   t.equal(await status('/livez'), 200)
 
-  proxy.state.server = databaseUrl
-  await service.sees(/"[\w]+\\" does not exist: create the database/)
-  await query(server, `CREATE DATABASE ${name} ${empty}`)
-  await service.sees(/"applied_migrations\\" does not exist: run migrate/)
+  proxy.state.upstreamUrl = databaseUrl
+  await service.waitForOutput(/"[\w]+\\" does not exist: create the database/)
+  await query(server, `CREATE DATABASE ${name} ${emptyDatabaseOptions}`)
+  await service.waitForOutput(
+    /"applied_migrations\\" does not exist: run migrate/
+  )
   await migrate(databaseUrl)
-  await service.sees(/the database is ready/)
+  await service.waitForOutput(/the database is ready/)
   t.equal(await status('/readyz'), 200)
   t.equal(service.output().split('run migrate').length, 2, 'it is said once')
 
   await query(databaseUrl, 'DELETE FROM applied_migrations')
   t.equal(await status('/readyz'), 503)
-  await service.sees(/waiting for the database: .* lacks 0001_.*: run migrate/)
+  await service.waitForOutput(
+    /waiting for the database: .* lacks 0001_.*: run migrate/
+  )
   t.equal(await service.stop(), 0)
 })
 
-t.test('by .env, npm start runs nothing but the service', async (t) => {
-  const databaseUrl = await createDatabase(t)
-  const cwd = t.testdir({ '.env': `DATABASE_URL=${databaseUrl}` })
-  const service = launch(t, {}, cwd)
-  await started(service)
-  const { pathname } = new URL(databaseUrl)
-  t.match(service.output(), `"using the database ${pathname.slice(1)} at `)
-  t.same(readdirSync(cwd), ['.env'])
-  t.equal(await service.stop(), 0)
-})
+t.test(
+  'with DATABASE_URL in .env, npm start starts no PostgreSQL',
+  async (t) => {
+    const databaseUrl = await createDatabase(t)
+    const cwd = t.testdir({ '.env': `DATABASE_URL=${databaseUrl}` })
+    const service = spawnLauncher(t, {}, cwd)
+    await waitForUrl(service)
+    const { pathname } = new URL(databaseUrl)
+    t.match(service.output(), `"using the database ${pathname.slice(1)} at `)
+    t.same(readdirSync(cwd), ['.env'])
+    t.equal(await service.stop(), 0)
+  }
+)
 
 /** Lets creates wait at a gate. Returns the function that opens it. */
 async function holdCreates(t: Test, url: string) {
@@ -135,13 +146,15 @@ async function holdCreates(t: Test, url: string) {
 t.test('after a signal to npm, an open request gets its 201', async (t) => {
   const { env, apiKey } = await prepare(t)
   const release = await holdCreates(t, env.DATABASE_URL)
-  const service = run(t, ['npm', 'start'], { env: { ...env, PORT: '0' } })
-  const url = await started(service)
+  const service = spawnProcess(t, ['npm', 'start'], {
+    env: { ...env, PORT: '0' }
+  })
+  const url = await waitForUrl(service)
   const response = postCategory({ url, apiKey }, 'x')
-  await gateReached(env.DATABASE_URL, 1)
+  await waitForGateWaiters(env.DATABASE_URL, 1)
 
   service.child.kill()
-  await service.sees(/"stopping"/)
+  await service.waitForOutput(/"stopping"/)
   await release()
   t.equal((await response).status, 201)
   await service.exited
@@ -151,10 +164,10 @@ t.test('after a signal to npm, an open request gets its 201', async (t) => {
 t.test('a request that outlasts SHUTDOWN_TIMEOUT_MS is cut off', async (t) => {
   const { env, apiKey } = await prepare(t)
   const release = await holdCreates(t, env.DATABASE_URL)
-  const service = serve(t, { ...env, SHUTDOWN_TIMEOUT_MS: '1' })
-  const url = await started(service)
+  const service = spawnService(t, { ...env, SHUTDOWN_TIMEOUT_MS: '1' })
+  const url = await waitForUrl(service)
   const isCutOff = t.rejects(postCategory({ url, apiKey }, 'late'))
-  await gateReached(env.DATABASE_URL, 1)
+  await waitForGateWaiters(env.DATABASE_URL, 1)
 
   service.child.kill('SIGINT')
   await isCutOff
@@ -164,10 +177,10 @@ t.test('a request that outlasts SHUTDOWN_TIMEOUT_MS is cut off', async (t) => {
 
 t.test('a shutdown under load fails /readyz, and no request', async (t) => {
   const { env, apiKey } = await prepare(t)
-  const service = serve(t, { ...env, SHUTDOWN_DELAY_MS: '86400000' })
-  const url = await started(service)
-  const clients = new Clients(t, [{ url, apiKey }])
-  await clients.stores(100)
+  const service = spawnService(t, { ...env, SHUTDOWN_DELAY_MS: '86400000' })
+  const url = await waitForUrl(service)
+  const load = new LoadGenerator(t, [{ url, apiKey }])
+  await load.waitForCreates(100)
 
   // npm and a terminal may both send the signal.
   service.child.kill('SIGINT')
@@ -177,9 +190,9 @@ t.test('a shutdown under load fails /readyz, and no request', async (t) => {
     async () => (await fetch(`${url}/readyz`)).status === 503,
     'the service reports that it stops'
   )
-  await clients.stores(20)
-  t.same(await clients.stop(() => storedCategories(env.DATABASE_URL)), [])
-  t.same(clients.failures, {})
+  await load.waitForCreates(20)
+  t.same(await load.stop(() => storedCategories(env.DATABASE_URL)), [])
+  t.same(load.failures, {})
 
   await until(() => {
     service.child.kill('SIGINT')

@@ -6,17 +6,17 @@ import path from 'node:path'
 import t, { type Test } from 'tap'
 import {
   createDatabase,
-  empty,
+  emptyDatabaseOptions,
   query,
   temporaryFolder
 } from './support/database.ts'
 import { listenOnLoopback } from './support/loopback.ts'
-import { call, script } from './support/process.ts'
+import { runToEnd, scriptArgv } from './support/process.ts'
 
 const otherPort = String(await listenOnLoopback(t, createServer()))
 const DATABASE_URL = await createDatabase(t)
-const unmigrated = await createDatabase(t, empty)
-const unreleased = await createDatabase(t, empty)
+const unmigrated = await createDatabase(t, emptyDatabaseOptions)
+const unreleased = await createDatabase(t, emptyDatabaseOptions)
 await query(unreleased, 'CREATE TABLE api_keys ()')
 const noCertificate = 'postgres://user:secret@host/db?sslrootcert=/none/ca'
 
@@ -71,23 +71,25 @@ t.test('each mistake on a command line is one line', async (t) => {
   const cwd = t.testdir()
   for (const [command, env, says] of commandLines) {
     const [file = '', ...args] = command.split(' ')
-    const words = [...script(file), ...args]
-    const { code, output } = await call(t, words, { cwd, env })
+    const words = [...scriptArgv(file), ...args]
+    const { code, output } = await runToEnd(t, words, { cwd, env })
     t.equal(code, 1, command)
     t.match(reportIn(output), says)
     t.notMatch(reportIn(output), /secret|\n/)
   }
 })
 
-/** Runs tools/run.js outside of our node_modules. */
+/** Runs tools/run-typescript.js outside of our node_modules. */
 async function runAlone(t: Test, neededNode: string) {
   const cwd = temporaryFolder(t)
   const engines = { node: `>=${neededNode}` }
   const packageJson = { name: 'pets', type: 'module', engines }
   writeFileSync(path.join(cwd, 'package.json'), JSON.stringify(packageJson))
   writeFileSync(path.join(cwd, 'main.ts'), "import 'pino'")
-  cpSync('tools/run.js', path.join(cwd, 'tools/run.js'))
-  return call(t, [process.execPath, 'tools/run.js', 'main.ts'], { cwd })
+  cpSync('tools/run-typescript.js', path.join(cwd, 'tools/run-typescript.js'))
+  return runToEnd(t, [process.execPath, 'tools/run-typescript.js', 'main.ts'], {
+    cwd
+  })
 }
 
 t.test('what an installation lacks is named', async (t) => {

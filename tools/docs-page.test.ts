@@ -2,7 +2,7 @@
 import { execSync } from 'node:child_process'
 import { chromium } from 'playwright-core'
 import t from 'tap'
-import { list } from '../test/support/requests.ts'
+import { listCategories } from '../test/support/requests.ts'
 import { startService } from '../test/support/service.ts'
 
 const executablePath = execSync(
@@ -19,11 +19,11 @@ t.test('an API key that is entered is kept, and used', async (t) => {
   t.teardown(() => browser.close())
   const page = await browser.newPage()
   /** Also requests to other hosts, which the page may not send. */
-  const faults: string[] = []
+  const browserErrors: string[] = []
   page.on('console', (message) => {
-    if (message.type() === 'error') faults.push(message.text())
+    if (message.type() === 'error') browserErrors.push(message.text())
   })
-  page.on('pageerror', (error) => faults.push(error.message))
+  page.on('pageerror', (error) => browserErrors.push(error.message))
 
   await page.goto('about:blank')
   await page.goto(`${service.url}/docs`)
@@ -38,8 +38,8 @@ t.test('an API key that is entered is kept, and used', async (t) => {
   await page.getByText('PowerShell').waitFor()
   const body = page.locator('pre', { hasText: '"id": 1,' })
   t.notMatch(await body.innerHTML(), '<span', 'colors freeze on long lists')
-  t.equal((await list(service)).json<unknown[]>().length, 1)
-  t.same(faults, [])
+  t.equal((await listCategories(service)).json<unknown[]>().length, 1)
+  t.same(browserErrors, [])
 
   await page.goBack()
   t.equal(page.url(), 'about:blank', 'one press of Back leaves the page')

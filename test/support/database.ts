@@ -14,13 +14,14 @@ import { until } from './until.ts'
  * The log of tests that do not look at the log: without output, unless
  * TEST_LOG_LEVEL is set. It writes to stderr, because tap reads stdout.
  */
-export const silent = pino(
+export const testLog = pino(
   { level: process.env['TEST_LOG_LEVEL'] ?? 'silent' },
   pino.destination(2)
 )
 
 /** The options of CREATE DATABASE for a database without tables. */
-export const empty = "TEMPLATE template0 STRATEGY file_copy ENCODING 'UTF8'"
+export const emptyDatabaseOptions =
+  "TEMPLATE template0 STRATEGY file_copy ENCODING 'UTF8'"
 
 /** A name of a database or role that no other test uses. */
 const uniqueName = () => `petcat_test_${randomBytes(6).toString('hex')}`
@@ -31,7 +32,7 @@ export const urlOf = (server: string, name: string): string =>
 
 /** Migrates the database at `url`. */
 export const migrate = (url: string): Promise<void> =>
-  applyMigrations(url, silent)
+  applyMigrations(url, testLog)
 
 /** Makes a folder that is removed when the test ends. */
 export function temporaryFolder(t: Test): string {
@@ -42,8 +43,8 @@ export function temporaryFolder(t: Test): string {
   return folder
 }
 
-/** A variable that test/run.ts sets for the tests. */
-export function environment(name: string): string {
+/** A variable that test/run-tests.ts sets for the tests. */
+export function requiredVariable(name: string): string {
   const value = process.env[name]
   if (value === undefined)
     throw new Error(`${name} is not set: run the tests by npm test`)
@@ -57,9 +58,9 @@ export function environment(name: string): string {
  */
 export async function createDatabase(
   t: Test,
-  options = `TEMPLATE ${environment('TEST_TEMPLATE')} STRATEGY file_copy`
+  options = `TEMPLATE ${requiredVariable('TEST_TEMPLATE_DATABASE')} STRATEGY file_copy`
 ): Promise<string> {
-  const server = environment('TEST_SERVER')
+  const server = requiredVariable('TEST_SERVER_URL')
   const name = uniqueName()
   await query(server, `CREATE DATABASE ${name} ${options}`)
   t.teardown(() => query(server, `DROP DATABASE ${name} WITH (FORCE)`))
@@ -120,27 +121,31 @@ export async function connect(t: Test, url: string): Promise<pg.Client> {
 /** Opens the database as the service does, and closes it when the test ends. */
 export function openDatabase(t: Test, url: string, timeout = 5000): Database {
   const config = { DATABASE_TIMEOUT_MS: timeout }
-  const database = new Database(url, config, silent, new Metrics())
+  const database = new Database(url, config, testLog, new Metrics())
   t.teardown(() => database.close())
   return database
 }
 
 /**
- * Runs statements in a transaction that stays open until `commit`, until
- * `release`, which rolls it back, or until the test ends.
+ * Runs statements in a transaction that stays open until `commit`, `rollBack`, or
+ * the end of the test.
  */
-export async function begin(t: Test, url: string, statements: string) {
+export async function beginTransaction(
+  t: Test,
+  url: string,
+  statements: string
+) {
   const client = await connect(t, url)
   await client.query(`BEGIN; ${statements}`)
   return {
     commit: () => client.query('COMMIT'),
-    release: () => client.end()
+    rollBack: () => client.end()
   }
 }
 
 /** Locks a table. */
 export const lockTable = (t: Test, url: string, table: string) =>
-  begin(t, url, `LOCK TABLE ${table}`)
+  beginTransaction(t, url, `LOCK TABLE ${table}`)
 
 /**
  * Makes the function `gate`, at which a statement of the service waits while
@@ -168,7 +173,7 @@ export async function closeGates(t: Test, url: string, numbers: number[]) {
 }
 
 /** Resolves when this many statements wait at gates. */
-export const gateReached = (url: string, count: number) =>
+export const waitForGateWaiters = (url: string, count: number) =>
   until(async () => {
     const rows = await query(
       url,
@@ -179,7 +184,7 @@ export const gateReached = (url: string, count: number) =>
   }, `${count} statements wait at gates`)
 
 /** Resolves when at least this many statements wait for locks. */
-export const lockAwaited = (url: string, count = 1) =>
+export const waitForLockWaiters = (url: string, count = 1) =>
   until(async () => {
     const rows = await query(
       url,

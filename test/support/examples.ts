@@ -15,7 +15,7 @@ interface RequestChange {
  * The requests that get the examples of errors, by the names of the examples.
  * Each operation that has the example sends the request.
  */
-const requestsOfErrors: Record<string, RequestChange> = {
+const requestChangesByError: Record<string, RequestChange> = {
   missingApiKey: { headers: { Authorization: '' } },
   invalidApiKey: { headers: { Authorization: 'Bearer x' } },
   missingName: { body: {} },
@@ -159,9 +159,9 @@ function requestsOfNames(operation: Operation) {
 }
 
 /** All requests that get examples of an operation, with their responses. */
-export function requestsOf(operation: Operation) {
+export function exampleCases(operation: Operation) {
   const errors = responseExamples(operation).flatMap(({ name, response }) => {
-    const change = requestsOfErrors[name]
+    const change = requestChangesByError[name]
     return change === undefined
       ? []
       : {

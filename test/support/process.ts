@@ -14,7 +14,7 @@ interface Options {
 /** The variables of this process that a child needs: none of the service. */
 const inherited = ['PATH', 'HOME', 'TMPDIR', 'NODE_EXTRA_CA_CERTS']
 
-function environment(variables: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+function childEnvironment(variables: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const own = Object.entries(process.env)
   const kept = own.filter(([name]) => inherited.includes(name))
   return { ...Object.fromEntries(kept), ...variables }
@@ -24,7 +24,7 @@ function environment(variables: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
  * Runs a command in a separate process group, which is killed when the test
  * ends.
  */
-export function run(
+export function spawnProcess(
   t: Test,
   command: string[],
   { cwd = root, env = {} }: Options = {}
@@ -32,7 +32,7 @@ export function run(
   const [program = '', ...args] = command
   const child = spawn(program, args, {
     cwd,
-    env: environment(env),
+    env: childEnvironment(env),
     detached: true
   })
   let output = ''
@@ -57,7 +57,7 @@ export function run(
    * Resolves with the match when the output has the pattern; rejects when the
    * process ends without it.
    */
-  const sees = (pattern: RegExp) =>
+  const waitForOutput = (pattern: RegExp) =>
     until(() => {
       const match = pattern.exec(output)
       if (match === null && hasEnded)
@@ -71,25 +71,25 @@ export function run(
     return exited
   }
 
-  return { child, output: () => output, sees, exited, stop }
+  return { child, output: () => output, waitForOutput, exited, stop }
 }
 
 /** Runs a command to its end. */
-export async function call(t: Test, command: string[], options?: Options) {
-  const { exited, output } = run(t, command, options)
+export async function runToEnd(t: Test, command: string[], options?: Options) {
+  const { exited, output } = spawnProcess(t, command, options)
   return { code: await exited, output: output() }
 }
 
 /** The command line that runs a TypeScript file. */
-export const script = (file: string): string[] => [
+export const scriptArgv = (file: string): string[] => [
   process.execPath,
-  path.join(root, 'tools/run.js'),
+  path.join(root, 'tools/run-typescript.js'),
   file
 ]
 
 /** The command line of a command that may run on the embedded PostgreSQL. */
-export const command = (name: 'keys' | 'migrate'): string[] => [
-  ...script('tools/start/command.ts'),
+export const commandArgv = (name: 'keys' | 'migrate'): string[] => [
+  ...scriptArgv('tools/start/run-command.ts'),
   `src/commands/${name}.ts`
 ]
 
@@ -100,17 +100,17 @@ const defaults = { PORT: '0', MAX_REQUESTS_PER_MINUTE: '0' }
 const starting =
   (file: string) =>
   (t: Test, env: Record<string, string>, cwd = t.testdir()) =>
-    run(t, script(file), { cwd, env: { ...defaults, ...env } })
+    spawnProcess(t, scriptArgv(file), { cwd, env: { ...defaults, ...env } })
 
 /** Starts the service as a process. */
-export const serve = starting('src/main.ts')
+export const spawnService = starting('src/main.ts')
 
 /** The same by the launcher, as `npm start` does. */
-export const launch = starting('tools/start/main.ts')
+export const spawnLauncher = starting('tools/start/main.ts')
 
 /** Resolves with the URL of a service when it listens. */
-export async function started(service: ReturnType<typeof run>) {
-  const [, url = ''] = await service.sees(
+export async function waitForUrl(service: ReturnType<typeof spawnProcess>) {
+  const [, url = ''] = await service.waitForOutput(
     /Server listening at (http:\/\/127\.0\.0\.1:\d+)/
   )
   return url

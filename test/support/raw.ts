@@ -44,16 +44,18 @@ export const getRequest = (path: string, headers?: Headers) =>
   request(`GET ${path}`, headers)
 
 /** Requests that list or create categories. */
-export const listRequest = (headers?: Headers) =>
+export const listCategoriesRequest = (headers?: Headers) =>
   getRequest('/v1/categories', headers)
-export const createRequest = (body?: string | Buffer, headers?: Headers) =>
-  request('POST /v1/categories', headers, body)
+export const createCategoryRequest = (
+  body?: string | Buffer,
+  headers?: Headers
+) => request('POST /v1/categories', headers, body)
 
 /** Headers of a request that keeps its connection open. */
 export const keepAlive = { Connection: undefined }
 
 /** Headers of a request without an API key. */
-export const anonymous = { Authorization: undefined }
+export const unauthenticated = { Authorization: undefined }
 
 /** Headers of a request whose body comes in chunks. */
 export const chunked = {
@@ -133,7 +135,7 @@ export const isComplete = (received: string): boolean =>
   received.length > 16_000_000 && received.endsWith('}]')
 
 /** Resolves when the service has no connection. */
-export async function disconnected({ app }: Service): Promise<void> {
+export async function waitForDisconnects({ app }: Service): Promise<void> {
   const connections = promisify(app.server.getConnections.bind(app.server))
   const isIdle = async () => (await connections()) === 0
   await until(isIdle, 'every connection closes')

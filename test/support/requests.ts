@@ -28,11 +28,11 @@ export const post = (
   })
 
 /** Lists the categories. */
-export const list = (service: Target, headers = {}) =>
+export const listCategories = (service: Target, headers = {}) =>
   get(service, 'categories', headers)
 
 /** Creates a category. */
-export const create = (service: Target, name = 'x', headers = {}) =>
+export const createCategory = (service: Target, name = 'x', headers = {}) =>
   post(service, 'categories', { name }, headers)
 
 /** The header with an Idempotency-Key; none without one. */

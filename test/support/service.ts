@@ -10,7 +10,7 @@ import { Metrics } from '../../src/metrics.ts'
 import { readApiDocument } from '../../src/openapi/document.ts'
 import { Database } from '../../src/postgres/database.ts'
 import { makeCheckReady } from '../../src/postgres/readiness.ts'
-import { connect, createDatabase, silent } from './database.ts'
+import { connect, createDatabase, testLog } from './database.ts'
 import { bearer } from './requests.ts'
 
 /** A service in this process, with its API key. */
@@ -33,7 +33,7 @@ const unlimited = { MAX_REQUESTS_PER_MINUTE: 0 }
  * rate limits; stopped when the test ends.
  */
 export async function startService(t: Test, options: Options = {}) {
-  const { log = silent } = options
+  const { log = testLog } = options
   const databaseUrl = options.databaseUrl ?? (await createDatabase(t))
   // So each statement proves that its privilege is granted.
   const url = new URL(databaseUrl)

@@ -5,7 +5,7 @@ import type { QueryResultRow } from 'pg'
 import t from 'tap'
 import { makeDeleteExpired } from '../../src/creates/expired-idempotency-keys.ts'
 import type { Statement } from '../../src/postgres/database.ts'
-import { begin, connect } from '../../test/support/database.ts'
+import { beginTransaction, connect } from '../../test/support/database.ts'
 import { get, idempotencyKey, post } from '../../test/support/requests.ts'
 import { startService } from '../../test/support/service.ts'
 
@@ -90,7 +90,7 @@ t.test('operations cost as much on 10^6 rows as on 10^4', async (t) => {
 
   // As a backup does, this keeps what is removed.
   const level = 'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ'
-  await begin(t, databaseUrl, `${level}; SELECT FROM categories`)
+  await beginTransaction(t, databaseUrl, `${level}; SELECT FROM categories`)
   await makeDeleteExpired(database)()
   const removals = costs.splice(0)
   t.ok(removals.length > 1990)

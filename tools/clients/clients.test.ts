@@ -7,10 +7,10 @@ import t from 'tap'
 import type { paths } from '../../generated/types.ts'
 import { temporaryFolder } from '../../test/support/database.ts'
 import { document } from '../../test/support/examples.ts'
-import { list } from '../../test/support/requests.ts'
+import { listCategories } from '../../test/support/requests.ts'
 import { startService } from '../../test/support/service.ts'
-import { codeIn } from '../commands.ts'
-import { laterVersion, shellWith } from './support.ts'
+import { codeIn } from '../markdown-commands.ts'
+import { laterVersion, venvShellIn } from './support.ts'
 import { fetchWithRetries } from './typescript/retry.ts'
 
 /** The blocks of code in `info.description`, in their order. */
@@ -31,7 +31,7 @@ for (const [language, [install, call]] of Object.entries(firstCalls)) {
   t.test(`the first call of openapi.yaml in ${language}`, async (t) => {
     const service = await startService(t)
     const cwd = temporaryFolder(t)
-    const sh = shellWith(cwd, {
+    const sh = venvShellIn(cwd, {
       BASE_URL: `${service.url}/v1`,
       API_KEY: service.apiKey
     })
@@ -40,7 +40,7 @@ for (const [language, [install, call]] of Object.entries(firstCalls)) {
 
     await sh(install)
     t.match(await sh(call), /\b1\b/)
-    t.same((await list(service)).json(), [{ id: 1, name: 'Rabbit' }])
+    t.same((await listCategories(service)).json(), [{ id: 1, name: 'Rabbit' }])
 
     const BASE_URL = await laterVersion(t)
     t.match(await sh(call, { BASE_URL }), /\b7\b/)
@@ -74,7 +74,7 @@ t.test('a lost response creates once, and Retry-After counts', async (t) => {
   })
   const created = await client.POST('/categories', { body: { name: 'Rabbit' } })
   t.same(created.data, { id: 1, name: 'Rabbit' })
-  t.same((await list(service)).json(), [created.data])
+  t.same((await listCategories(service)).json(), [created.data])
   t.equal(times.length, 4)
   t.ok(Number(times[1]) >= date)
 })

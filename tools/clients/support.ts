@@ -2,10 +2,10 @@ import { createServer } from 'node:http'
 import path from 'node:path'
 import type { Test } from 'tap'
 import { listenOnLoopback } from '../../test/support/loopback.ts'
-import { shellIn } from '../commands.ts'
+import { shellIn } from '../markdown-commands.ts'
 
 /** Returns a shell in a folder, which finds the programs that pip has installed. */
-export const shellWith = (cwd: string, variables: NodeJS.ProcessEnv) =>
+export const venvShellIn = (cwd: string, variables: NodeJS.ProcessEnv) =>
   shellIn(cwd, {
     PATH: `${path.resolve('.venv/bin')}:${process.env['PATH']}`,
     ...variables

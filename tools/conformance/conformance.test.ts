@@ -3,14 +3,14 @@
 // something. Its output names the seed, for `--seed` in a run by hand.
 import path from 'node:path'
 import t from 'tap'
-import { call, script } from '../../test/support/process.ts'
+import { runToEnd, scriptArgv } from '../../test/support/process.ts'
 import { startService } from '../../test/support/service.ts'
 
 t.test('the service responds as documented', async (t) => {
   const { url, apiKey, databaseUrl } = await startService(t)
   // Without pets and orders, most requests would get a 404, which is a warning.
   const env = { DATABASE_URL: databaseUrl }
-  await call(t, script('tools/seed.ts'), { env })
+  await runToEnd(t, scriptArgv('tools/seed.ts'), { env })
 
   const config = path.resolve(import.meta.dirname, 'schemathesis.toml')
   const command = [
@@ -20,7 +20,7 @@ t.test('the service responds as documented', async (t) => {
     `${url}/openapi.yaml`,
     '--checks=all'
   ]
-  const { code, output } = await call(t, command, {
+  const { code, output } = await runToEnd(t, command, {
     cwd: t.testdir(),
     env: { BASE_URL: `${url}/v1`, API_KEY: apiKey }
   })

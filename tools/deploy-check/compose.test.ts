@@ -6,9 +6,9 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import t, { type Test } from 'tap'
-import { commandsBelow, shellIn } from '../commands.ts'
+import { commandsBelow, shellIn } from '../markdown-commands.ts'
 import { randomApiKey } from '../../src/api-keys/api-key.ts'
-import { Clients } from '../../test/support/clients.ts'
+import { LoadGenerator } from '../../test/support/load-generator.ts'
 
 const folder = mkdtempSync(path.join(tmpdir(), 'petcat-compose-'))
 const backups = path.join(folder, 'backups')
@@ -80,14 +80,14 @@ async function underLoad(
   expected: string[] = [],
   attempts = 8
 ) {
-  const clients = new Clients(t, [{ url, apiKey: apiKey }], attempts)
-  await clients.stores(200)
+  const load = new LoadGenerator(t, [{ url, apiKey: apiKey }], attempts)
+  await load.waitForCreates(200)
   const start = Date.now()
   await commands()
   const seconds = Math.round((Date.now() - start) / 1000)
-  await clients.stores(200)
-  t.same(await clients.stop(), [])
-  const { creates, lists, failures } = clients
+  await load.waitForCreates(200)
+  t.same(await load.stop(), [])
+  const { creates, lists, failures } = load
   t.comment(t.name, { seconds, creates, lists, ...failures })
   t.ok(Object.keys(failures).every((code) => expected.includes(code)))
 }

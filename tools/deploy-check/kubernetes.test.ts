@@ -7,8 +7,8 @@ import { cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import t, { type Test } from 'tap'
-import { commandsBelow, shellIn } from '../commands.ts'
-import { Clients } from '../../test/support/clients.ts'
+import { commandsBelow, shellIn } from '../markdown-commands.ts'
+import { LoadGenerator } from '../../test/support/load-generator.ts'
 
 const login = (role: string) =>
   `postgres://${role}:test@database.default/pet_categories`
@@ -56,12 +56,12 @@ const [name = '', address = ''] = node.split(' ')
 const target = { url: `http://${address}:30907`, apiKey }
 
 async function underLoad(t: Test, commands: string) {
-  const clients = new Clients(t, [target], 8)
-  await clients.stores(200)
+  const load = new LoadGenerator(t, [target], 8)
+  await load.waitForCreates(200)
   await sh(commands)
-  await clients.stores(200)
-  t.same(await clients.stop(), [])
-  const { creates, lists, failures } = clients
+  await load.waitForCreates(200)
+  t.same(await load.stop(), [])
+  const { creates, lists, failures } = load
   t.comment(t.name, { creates, lists })
   t.same(failures, {})
 }

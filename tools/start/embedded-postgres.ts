@@ -13,7 +13,7 @@ import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { messageOf } from '../../src/errors.ts'
-import { commandOf, environment, reasonIn } from './programs.ts'
+import { commandOf, postgresEnvironment, reasonIn } from './programs.ts'
 import { giveToUnusedUser } from './server-user.ts'
 
 const run = promisify(execFile)
@@ -67,7 +67,7 @@ const inUsePattern =
 /** Milliseconds to wait for a server that another process runs. */
 const maxWaitMs = 1000
 /** Milliseconds to wait for one that starts or stops. */
-const maxStopMs = 20_000
+const maxTransitionMs = 20_000
 const intervalMs = 100
 
 /** A running server. */
@@ -77,7 +77,7 @@ export interface PostgresServer {
   /** Shuts the server down, if this process has started it. */
   stop: () => Promise<void>
   /** Rejects with the reason when the server ends by itself. */
-  crash?: Promise<void>
+  unexpectedExit?: Promise<void>
 }
 
 /**
@@ -125,7 +125,7 @@ async function shareOrStart(
 
     const waited = performance.now() - begun
     const { pid, socketFolder, isReady } = readLockFile(data)
-    if (isRecycled(pid) || waited > maxStopMs) {
+    if (isRecycled(pid) || waited > maxTransitionMs) {
       throw new Error(
         `${data}/postmaster.pid has the PID '${pid}': ` +
           'stop it if it is a PostgreSQL, or else delete that file'
@@ -164,7 +164,7 @@ async function createData(directory: string, data: string): Promise<void> {
   mkdirSync(folder, { mode: 0o700 })
   const fresh = path.join(folder, 'postgres')
   const [program = '', ...args] = commandOf('initdb', fresh)
-  const options = { env: environment }
+  const options = { env: postgresEnvironment }
   await run(program, [...args, '-D', fresh, ...initdbOptions], options)
   giveToUnusedUser(fresh)
   renameSync(fresh, data)
@@ -190,7 +190,11 @@ async function startServer(data: string): Promise<PostgresServer> {
       '--listen_addresses='
     ],
     // A separate process group, which Ctrl-C does not reach.
-    { detached: true, stdio: ['pipe', 'ignore', 'pipe'], env: environment }
+    {
+      detached: true,
+      stdio: ['pipe', 'ignore', 'pipe'],
+      env: postgresEnvironment
+    }
   )
   const ended = once(shell, 'close')
   let isStopping = false
@@ -201,20 +205,20 @@ async function startServer(data: string): Promise<PostgresServer> {
       if (output.includes(readyMessage)) resolve()
     })
   })
-  const crash = ended.then(() => {
+  const unexpectedExit = ended.then(() => {
     if (!isStopping)
       throw new Error(`PostgreSQL has ended: ${reasonIn(output)}`)
   })
   // A command may have no use for it.
-  crash.catch(() => {})
-  await Promise.race([ready, crash])
+  unexpectedExit.catch(() => {})
+  await Promise.race([ready, unexpectedExit])
 
   const stop = async () => {
     isStopping = true
     shell.stdin.end()
     await ended
   }
-  return { url: urlOf(socketFolder), stop, crash }
+  return { url: urlOf(socketFolder), stop, unexpectedExit }
 }
 
 /** What PostgreSQL's lock file says about the server that has the data. */

@@ -13,7 +13,7 @@ import { provideDatabase } from './database.ts'
 rejectArguments()
 await runUntilSignal(async () => {
   const server = await provideDatabase(false)
-  server?.crash?.catch(exitWithError)
+  server?.unexpectedExit?.catch(exitWithError)
   if (server)
     process.env['DATABASE_URL'] = server.url.replace(
       'postgres@',

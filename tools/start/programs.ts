@@ -4,7 +4,7 @@ import path from 'node:path'
 import { asServerUser } from './server-user.ts'
 
 /** The environment of PostgreSQL: without variables that change it. */
-export const environment = { PATH: process.env['PATH'], TZ: 'UTC' }
+export const postgresEnvironment = { PATH: process.env['PATH'], TZ: 'UTC' }
 
 /**
  * Returns the command that runs a program of the embedded PostgreSQL.
@@ -26,7 +26,7 @@ export function commandOf(program: 'initdb' | 'postgres', data: string) {
 
   const tryProgram = () =>
     spawnSync('/usr/bin/env', [...command, '--version'], {
-      env: environment,
+      env: postgresEnvironment,
       encoding: 'utf8'
     })
 
@@ -45,7 +45,7 @@ export function commandOf(program: 'initdb' | 'postgres', data: string) {
  * scripts: by the script of the package.
  */
 export function createLinks(folder: string): void {
-  const options = { cwd: folder, env: environment }
+  const options = { cwd: folder, env: postgresEnvironment }
   spawnSync(process.execPath, ['scripts/hydrate-symlinks.js'], options)
 }
 

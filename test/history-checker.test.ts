@@ -2,11 +2,11 @@
 // bad history would let every test that uses it pass.
 import t from 'tap'
 import {
-  CreateHistoryChecker,
-  type CreateResponse
-} from './support/create-history-checker.ts'
+  type CreateResponse,
+  HistoryChecker
+} from './support/history-checker.ts'
 
-/** Responses to a create of a cat, the names of the rows, and the faults. */
+/** Responses to a create of a cat, the names of the rows, and the violations. */
 type CreateHistory = [CreateResponse[], string[], ...string[]]
 
 const bodyOf = (id: number, name = 'cat') => JSON.stringify({ id, name })
@@ -51,13 +51,13 @@ const createHistories: Record<string, CreateHistory> = {
 }
 
 for (const [title, history] of Object.entries(createHistories)) {
-  const [responses, names, ...faults] = history
-  t.test(`${faults.length} faults if ${title}`, (t) => {
-    const checker = new CreateHistoryChecker()
+  const [responses, names, ...violations] = history
+  t.test(`${violations.length} violations if ${title}`, (t) => {
+    const checker = new HistoryChecker()
     checker.recordUnknown('plain')
     for (const response of responses) checker.record('cat', response)
     const rows = names.map((name, index) => ({ id: String(index + 1), name }))
-    t.same(checker.check(rows), faults)
+    t.same(checker.check(rows), violations)
     t.end()
   })
 }
@@ -66,7 +66,7 @@ type Row = Record<string, unknown>
 
 const cat = { id: 1, name: 'cat' }
 
-/** The rows of a list, those of the table, and the faults. */
+/** The rows of a list, those of the table, and the violations. */
 type ListHistory = [Row[], Row[], ...string[]]
 
 const listHistories: Record<string, ListHistory> = {
@@ -85,12 +85,12 @@ const listHistories: Record<string, ListHistory> = {
 }
 
 for (const [title, history] of Object.entries(listHistories)) {
-  const [listed, stored, ...faults] = history
-  t.test(`a list has ${faults.length} faults if ${title}`, (t) => {
-    const checker = new CreateHistoryChecker()
+  const [listed, stored, ...violations] = history
+  t.test(`a list has ${violations.length} violations if ${title}`, (t) => {
+    const checker = new HistoryChecker()
     checker.record('cat', created)
     checker.checkList([...checker.acknowledged], listed)
-    t.same(checker.check(stored), faults)
+    t.same(checker.check(stored), violations)
     t.end()
   })
 }

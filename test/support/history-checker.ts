@@ -5,8 +5,8 @@ export interface CreateResponse {
   isReplayed: boolean
 }
 
-/** The number of faults that a report shows. */
-const faultsShown = 20
+/** The number of violations that a report shows. */
+const violationsShown = 20
 
 /**
  * Collects the results of creates, and the rows of lists, and checks them
@@ -15,8 +15,8 @@ const faultsShown = 20
  * create without an Idempotency-Key is sent once: it must have no row if it was
  * refused, and at most one if its outcome is unknown.
  */
-export class CreateHistoryChecker {
-  readonly faults: string[] = []
+export class HistoryChecker {
+  readonly violations: string[] = []
   /** The bodies of the 201, in the order of their arrival. */
   readonly acknowledged = new Set<string>()
   /** The body of each create, by name. */
@@ -36,18 +36,19 @@ export class CreateHistoryChecker {
   /** A response to a create of this name arrived. */
   record(name: string, { status, body, isReplayed }: CreateResponse): void {
     if (status !== 201) {
-      this.faults.push(`${name} failed with ${status} ${body}`)
+      this.violations.push(`${name} failed with ${status} ${body}`)
       return
     }
 
     const earlier = this.#bodies.get(name)
     if (earlier !== undefined && earlier !== body)
-      this.faults.push(`${name} has two bodies`)
+      this.violations.push(`${name} has two bodies`)
     this.#bodies.set(name, body)
     this.acknowledged.add(body)
 
     if (isReplayed) return
-    if (this.#created.has(name)) this.faults.push(`${name} was created twice`)
+    if (this.#created.has(name))
+      this.violations.push(`${name} was created twice`)
     this.#created.add(name)
   }
 
@@ -56,7 +57,7 @@ export class CreateHistoryChecker {
     this.#unknown.add(name)
   }
 
-  /** Returns what is wrong, given all rows of the table: the first faults. */
+  /** Returns what is wrong, given all rows of the table: the first violations. */
   check(rows: Record<string, unknown>[]): string[] {
     const lost = new Set(this.acknowledged)
     const vanished = new Set(this.#listed)
@@ -70,11 +71,11 @@ export class CreateHistoryChecker {
     }
 
     return [
-      ...this.faults,
+      ...this.violations,
       ...surplus.map((body) => `${body} is not the body of a response`),
       ...[...lost].map((body) => `${body} is lost`),
       ...[...vanished].map((body) => `${body} was in a list, and is lost`)
-    ].slice(0, faultsShown)
+    ].slice(0, violationsShown)
   }
 
   /**
@@ -85,12 +86,12 @@ export class CreateHistoryChecker {
   checkList(expected: string[], rows: object[]): void {
     const listed = new Set<string>()
     for (const body of rows.map((row) => JSON.stringify(row))) {
-      if (listed.has(body)) this.faults.push(`a list has ${body} twice`)
+      if (listed.has(body)) this.violations.push(`a list has ${body} twice`)
       listed.add(body)
       this.#listed.add(body)
     }
 
     const missing = expected.filter((body) => !listed.has(body))
-    this.faults.push(...missing.map((body) => `a list lacks ${body}`))
+    this.violations.push(...missing.map((body) => `a list lacks ${body}`))
   }
 }

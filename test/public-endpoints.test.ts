@@ -3,12 +3,12 @@ import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { document } from './support/examples.ts'
 import {
-  anonymous,
-  disconnected,
   getRequest,
   openConnection,
   request,
-  send
+  send,
+  unauthenticated,
+  waitForDisconnects
 } from './support/raw.ts'
 import { recorder } from './support/recorder.ts'
 import { startService } from './support/service.ts'
@@ -80,23 +80,26 @@ const requests: [line: string, headers?: object][] = [
   ['GET /v1/pets', { Authorization: `Bearer ${'x'.repeat(9000)}` }]
 ]
 
-t.test('no request of a stranger gets a 5xx, or an error line', async (t) => {
+t.test('no unauthenticated request gets a 5xx, or an error line', async (t) => {
   lines.length = 0
   const statuses = new Set<number>()
   for (const [line, more] of requests) {
-    const bytes = request(line, { ...anonymous, ...more })
+    const bytes = request(line, { ...unauthenticated, ...more })
     const { status } = await send(service, bytes)
     statuses.add(status)
     t.ok(status < 500, `${status} ${bytes}`)
   }
   // Aborted downloads.
-  const download = request('GET /docs/static/swagger-ui-bundle.js', anonymous)
+  const download = request(
+    'GET /docs/static/swagger-ui-bundle.js',
+    unauthenticated
+  )
   for (let count = 0; count < 20; count++) {
     const client = openConnection(t, service, download)
     await client.responded
     client.socket.resetAndDestroy()
   }
-  await disconnected(service)
+  await waitForDisconnects(service)
 
   t.ok(lines.length <= statuses.size, `${lines.length} lines`)
   for (const line of lines)

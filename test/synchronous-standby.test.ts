@@ -6,18 +6,21 @@ import {
   query,
   storedNames
 } from './support/database.ts'
-import { configure, startPostgres } from './support/postgres.ts'
-import { call, command } from './support/process.ts'
 import {
-  create,
+  configure,
+  startDedicatedPostgres
+} from './support/dedicated-postgres.ts'
+import { commandArgv, runToEnd } from './support/process.ts'
+import {
+  createCategory,
   idempotencyKey,
-  list,
+  listCategories,
   statusOrCode
 } from './support/requests.ts'
 import { startService } from './support/service.ts'
 import { until } from './support/until.ts'
 
-const { url } = await startPostgres(t)
+const { url } = await startDedicatedPostgres(t)
 // The connections of the service have settings of their own.
 await query(
   url,
@@ -48,7 +51,9 @@ async function startWithoutStandby(t: Test, timeout: number) {
   const config = { DATABASE_TIMEOUT_MS: timeout }
   const service = await startService(t, { databaseUrl: url, config })
   t.match(
-    String(await statusOrCode(create(service, 'x', idempotencyKey('before')))),
+    String(
+      await statusOrCode(createCategory(service, 'x', idempotencyKey('before')))
+    ),
     /^201/
   )
   await requireStandby('nosuch')
@@ -63,9 +68,15 @@ async function startWithoutStandby(t: Test, timeout: number) {
 t.test('a create or replay is unknown if its wait is cancelled', async (t) => {
   const service = await startWithoutStandby(t, 60_000)
   for (const value of [undefined, 'new', 'before']) {
-    const result = statusOrCode(create(service, 'x', idempotencyKey(value)))
+    const result = statusOrCode(
+      createCategory(service, 'x', idempotencyKey(value))
+    )
     await until(waitingCommits, 'a commit waits')
-    t.equal(await statusOrCode(list(service)), 200, 'lists do not wait')
+    t.equal(
+      await statusOrCode(listCategories(service)),
+      200,
+      'lists do not wait'
+    )
     await endStatements(url, 'pg_cancel_backend')
     t.equal(await result, 'outcome_unknown')
   }
@@ -73,14 +84,15 @@ t.test('a create or replay is unknown if its wait is cancelled', async (t) => {
   await requireStandby('')
   await until(
     async () =>
-      (await statusOrCode(create(service, 'x', idempotencyKey('new')))) ===
-      '201 replayed',
+      (await statusOrCode(
+        createCategory(service, 'x', idempotencyKey('new'))
+      )) === '201 replayed',
     'it is replayed'
   )
   t.equal((await storedNames(url)).length, 3, 'nothing is stored twice')
 })
 
-t.test('waits that were given up use up no connections', async (t) => {
+t.test('abandoned writes free their connections', async (t) => {
   const service = await startWithoutStandby(t, 1000)
   // Others wait, too, and are not ended.
   const other = query(
@@ -89,7 +101,7 @@ t.test('waits that were given up use up no connections', async (t) => {
   )
   for (let round = 0; round < 4; round++)
     t.equal(
-      await statusOrCode(create(service, `x ${round}`)),
+      await statusOrCode(createCategory(service, `x ${round}`)),
       'outcome_unknown'
     )
   await until(
@@ -98,15 +110,15 @@ t.test('waits that were given up use up no connections', async (t) => {
   )
 
   const [newest] = await query(url, 'SELECT max(id) AS id FROM api_keys')
-  const revoke = [...command('keys'), 'revoke', String(newest?.['id'])]
+  const revoke = [...commandArgv('keys'), 'revoke', String(newest?.['id'])]
   // Its own options do not replace those of the command.
   const withOptions = new URL(url)
   withOptions.searchParams.set('options', '-c work_mem=4MB')
   const env = { DATABASE_URL: withOptions.href }
-  const revoked = await call(t, revoke, { env })
+  const revoked = await runToEnd(t, revoke, { env })
   t.equal(revoked.code, 0, revoked.output)
   const isRevoked = async () =>
-    (await statusOrCode(list(service))) === 'unauthorized'
+    (await statusOrCode(listCategories(service))) === 'unauthorized'
   await until(isRevoked, 'the API key is rejected')
   await migrate(url)
 

@@ -14,8 +14,13 @@ import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
 import { stripVTControlCharacters } from 'node:util'
 import { startEmbeddedPostgres } from '../tools/start/embedded-postgres.ts'
-import { empty, migrate, query, urlOf } from './support/database.ts'
-import { copyData } from './support/postgres.ts'
+import {
+  emptyDatabaseOptions,
+  migrate,
+  query,
+  urlOf
+} from './support/database.ts'
+import { copyData } from './support/dedicated-postgres.ts'
 
 /** The temporary folder of the tests. */
 const folder = mkdtempSync(path.join(tmpdir(), 'petcat-'))
@@ -52,7 +57,7 @@ function testFiles(): string[] {
     .map((name) => path.join('test', name))
   // Those that start processes come first, because they take longest.
   const slow = all.filter((file) =>
-    /support\/(postgres|process)/.test(readFileSync(file, 'utf8'))
+    /support\/((dedicated-)?postgres|process)/.test(readFileSync(file, 'utf8'))
   )
   return [...new Set([...slow, ...all])]
 }
@@ -113,7 +118,7 @@ const server = await openServer()
 await rejectInstallation()
 // The migrated database that tests copy.
 const template = `petcat_test_template_${process.pid}`
-await query(server.url, `CREATE DATABASE ${template} ${empty}`)
+await query(server.url, `CREATE DATABASE ${template} ${emptyDatabaseOptions}`)
 await migrate(urlOf(server.url, template))
 // A server of TEST_DATABASE_URL may ask for passwords: both roles have one.
 const { password } = new URL(server.url)
@@ -121,9 +126,9 @@ await setServicePassword(`'${password}'`)
 
 try {
   await runFiles({
-    TEST_DATA: data,
-    TEST_SERVER: server.url,
-    TEST_TEMPLATE: template
+    TEST_DATA_DIR: data,
+    TEST_SERVER_URL: server.url,
+    TEST_TEMPLATE_DATABASE: template
   })
 } finally {
   await setServicePassword('NULL')

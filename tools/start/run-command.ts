@@ -1,5 +1,5 @@
 // Runs a command on DATABASE_URL or, without it, on the embedded PostgreSQL:
-// node tools/run.js tools/start/command.ts src/commands/keys.ts [...]
+// node tools/run-typescript.js tools/start/run-command.ts src/commands/keys.ts [...]
 import { exitWithError } from '../../src/exit-with-error.ts'
 import { provideDatabase } from './database.ts'
 

@@ -27,7 +27,7 @@ export const shellIn =
     commands = 'exit 1',
     more: NodeJS.ProcessEnv = {}
   ): Promise<string> => {
-    // On Node.js 20, test/run.ts lets tests load tsx, which `cwd` may lack.
+    // On Node.js 20, test/run-tests.ts lets tests load tsx, which `cwd` may lack.
     const NODE_OPTIONS = undefined
     const env = { ...process.env, NODE_OPTIONS, ...variables, ...more }
     const program = ['-euo', 'pipefail', '-c', commands]

@@ -11,11 +11,11 @@ import t, { type Test } from 'tap'
 import { startEmbeddedPostgres } from '../tools/start/embedded-postgres.ts'
 import { createLinks } from '../tools/start/programs.ts'
 import { asServerUser } from '../tools/start/server-user.ts'
-import { environment, query, temporaryFolder } from './support/database.ts'
-import { copyData } from './support/postgres.ts'
+import { query, requiredVariable, temporaryFolder } from './support/database.ts'
+import { copyData } from './support/dedicated-postgres.ts'
 
 /** DATA_DIR of a server that has stopped. */
-const used = environment('TEST_DATA')
+const used = requiredVariable('TEST_DATA_DIR')
 
 /** A DATA_DIR of its own with a copy of these data. */
 function copyOfData(t: Test): string {
@@ -24,7 +24,7 @@ function copyOfData(t: Test): string {
   return directory
 }
 
-t.test('a start again has the data, and nothing of the shell', async (t) => {
+t.test('a restart keeps the data and ignores PG* and TZ', async (t) => {
   t.same(readdirSync(used), ['postgres'])
   const shell = {
     PGHOST: 'none.example',
@@ -61,7 +61,7 @@ const isRoot = process.getuid?.() === 0
 const forRoot = isRoot ? {} : { skip: 'only root can do this' }
 
 /** A user that no system has. */
-const stranger = 54321
+const foreignUid = 54321
 
 /** A DATA_DIR that this user owns, in a folder that all can enter. */
 function dataOf(t: Test, owner: number): string {
@@ -73,8 +73,8 @@ function dataOf(t: Test, owner: number): string {
 }
 
 t.test('a PID that was recycled after a power failure is named', async (t) => {
-  const directory = dataOf(t, stranger)
-  const user = isRoot ? { uid: stranger } : {}
+  const directory = dataOf(t, foreignUid)
+  const user = isRoot ? { uid: foreignUid } : {}
   const sleeper = spawn('sleep', ['600'], { ...user, stdio: 'ignore' })
   t.teardown(() => sleeper.kill())
   const lockFile = path.join(directory, 'postgres/postmaster.pid')
@@ -107,10 +107,10 @@ const runs = (...[program = '', ...args]: string[]) =>
   spawnSync(program, args, { stdio: 'ignore' }).status === 0
 
 t.test('initdb runs as a user that has a name', forRoot, (t) => {
-  t.intercept(process, 'getuid', { value: () => stranger })
-  const asStranger = ['setpriv', `--reuid=${stranger}`, '--clear-groups']
-  t.notOk(runs(...asStranger, 'id', '-un'))
-  t.ok(runs(...asStranger, ...asServerUser(undefined), 'id', '-un'))
+  t.intercept(process, 'getuid', { value: () => foreignUid })
+  const asForeignUid = ['setpriv', `--reuid=${foreignUid}`, '--clear-groups']
+  t.notOk(runs(...asForeignUid, 'id', '-un'))
+  t.ok(runs(...asForeignUid, ...asServerUser(undefined), 'id', '-un'))
   t.end()
 })
 
@@ -134,6 +134,6 @@ t.test('root starts as a user without rights', forRoot, async (t) => {
   t.notOk(runs('id', '-nu', String(uid)), 'the user has no name')
   t.equal(capabilities, 2, 'it may enter any folder')
 
-  const other = await startOnDataOf(t, stranger)
-  t.same(other, { uid: stranger, capabilities: 0 })
+  const other = await startOnDataOf(t, foreignUid)
+  t.same(other, { uid: foreignUid, capabilities: 0 })
 })

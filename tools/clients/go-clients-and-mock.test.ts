@@ -3,8 +3,8 @@
 import { cpSync } from 'node:fs'
 import path from 'node:path'
 import t from 'tap'
-import { run } from '../../test/support/process.ts'
-import { laterVersion, shellWith } from './support.ts'
+import { spawnProcess } from '../../test/support/process.ts'
+import { laterVersion, venvShellIn } from './support.ts'
 
 /** How to generate and compile each client, and to run its program. */
 const clients = {
@@ -26,14 +26,14 @@ for (const [name, commands] of Object.entries(clients)) {
     const cwd = t.testdir()
     cpSync(path.join(import.meta.dirname, name), cwd, { recursive: true })
     cpSync('openapi.yaml', path.join(cwd, 'openapi.yaml'))
-    const sh = shellWith(cwd, { BASE_URL: await laterVersion(t) })
+    const sh = venvShellIn(cwd, { BASE_URL: await laterVersion(t) })
     t.match(await sh(commands), /created 7$/)
   })
 }
 
-t.test('the page of a mock is the last', async (t) => {
+t.test('the mock sends no Link to a next page', async (t) => {
   const command = 'npx --yes @stoplight/prism-cli@5.14.2 mock openapi.yaml'
-  await run(t, command.split(' ')).sees(/Prism is listening/)
+  await spawnProcess(t, command.split(' ')).waitForOutput(/Prism is listening/)
   const headers = { Authorization: 'Bearer x' }
   const page = await fetch('http://127.0.0.1:4010/pets?limit=2', { headers })
   t.equal(page.status, 200)

@@ -1,7 +1,7 @@
 import { randomInt, randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Test } from 'tap'
-import { CreateHistoryChecker } from './create-history-checker.ts'
+import { HistoryChecker } from './history-checker.ts'
 import { bearer } from './requests.ts'
 import { until } from './until.ts'
 
@@ -18,14 +18,14 @@ const failoverTime = 180
 const responseTimeoutMs = 45_000
 
 /** Milliseconds before a create is sent again, and after it is stored. */
-const eager = { again: () => 20, next: 0 }
+const immediateRetries = { retryDelayMs: () => 20, pauseMs: 0 }
 /** As openapi.yaml says, but at most 15 s. */
-const patient = {
-  again: (attempt: number, retryAfter: number) =>
+const backoffRetries = {
+  retryDelayMs: (attempt: number, retryAfter: number) =>
     Math.max(Math.min(0.1 * 2 ** attempt, 15), retryAfter) *
     1000 *
     (1 + Math.random() / 2),
-  next: 100
+  pauseMs: 100
 }
 
 /** Sends a request to the categories. */
@@ -82,14 +82,14 @@ async function read(responding: Promise<Response>) {
  * after each failure, as a client does that only wants its create stored. The
  * others are sent once.
  */
-export class Clients {
+export class LoadGenerator {
   /** The number of failed requests, by their code. */
   readonly failures: Record<string, number> = {}
   /** The number of lists that succeeded. */
   lists = 0
   readonly #targets: Endpoint[]
-  readonly #pauses: typeof patient
-  readonly #history = new CreateHistoryChecker()
+  readonly #pauses: typeof backoffRetries
+  readonly #history = new HistoryChecker()
   readonly #working: Promise<unknown>
   /** The names of these clients begin with it. */
   readonly #prefix = randomUUID()
@@ -98,11 +98,11 @@ export class Clients {
 
   /**
    * @param targets of which each request gets any; they may change meanwhile
-   * @param maxAttempts after which a client gives a create up, which is a fault
+   * @param maxAttempts after which a client gives a create up: a violation
    */
   constructor(t: Test, targets: Endpoint[], maxAttempts = Infinity) {
     this.#targets = targets
-    this.#pauses = maxAttempts === Infinity ? eager : patient
+    this.#pauses = maxAttempts === Infinity ? immediateRetries : backoffRetries
     this.#maxAttempts = maxAttempts
     t.teardown(() => {
       this.#isStopped = true
@@ -123,7 +123,7 @@ export class Clients {
   }
 
   /** Resolves when this many more creates are stored. */
-  async stores(count: number): Promise<void> {
+  async waitForCreates(count: number): Promise<void> {
     const enough = this.creates + count
     const what = `${count} more creates are stored`
     await until(() => this.creates >= enough, what, failoverTime)
@@ -145,7 +145,7 @@ export class Clients {
   async #repeat(act: (count: number) => Promise<void>): Promise<void> {
     for (let count = 1; !this.#isStopped; count++) {
       await act(count)
-      await sleep(this.#pauses.next)
+      await sleep(this.#pauses.pauseMs)
     }
   }
 
@@ -200,10 +200,10 @@ export class Clients {
       }
       if (isAlone || failure !== 'idempotency_key_in_use') this.#count(failure)
       if (attempt >= this.#maxAttempts) {
-        this.#history.faults.push(`${name} was given up after ${failure}`)
+        this.#history.violations.push(`${name} was given up after ${failure}`)
         return
       }
-      await sleep(this.#pauses.again(attempt, retryAfter))
+      await sleep(this.#pauses.retryDelayMs(attempt, retryAfter))
     }
   }
 

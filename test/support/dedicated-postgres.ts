@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import type { Test } from 'tap'
 import { startEmbeddedPostgres } from '../../tools/start/embedded-postgres.ts'
-import { environment, query, temporaryFolder } from './database.ts'
+import { query, requiredVariable, temporaryFolder } from './database.ts'
 import { startProxy } from './proxy.ts'
 import { until } from './until.ts'
 
@@ -15,35 +15,39 @@ export const copyData = (from: string, to: string) =>
  * Starts a PostgreSQL server of its own with a migrated database, which is
  * stopped when the test ends.
  */
-export async function startPostgres(t: Test) {
+export async function startDedicatedPostgres(t: Test) {
   const folder = temporaryFolder(t)
   const lockFile = path.join(folder, 'postgres/postmaster.pid')
-  copyData(environment('TEST_DATA'), folder)
+  copyData(requiredVariable('TEST_DATA_DIR'), folder)
   let server = await startEmbeddedPostgres(folder)
   t.teardown(() => server.stop())
   // Its address stays when the server starts again.
-  const { url, state, cutAt } = await startProxy(t, server.url)
+  const { url, state, disconnectOn, passThrough } = await startProxy(
+    t,
+    server.url
+  )
 
   async function start(): Promise<void> {
     server = await startEmbeddedPostgres(folder)
-    state.server = server.url
+    state.upstreamUrl = server.url
   }
 
   return {
     url,
-    cutAt,
+    disconnectOn,
+    passThrough,
     /** Ends it without a checkpoint, as a machine that fails does. */
-    crash: async () => {
+    crashAndRestart: async () => {
       process.kill(parseInt(readFileSync(lockFile, 'utf8')), 'SIGQUIT')
       // It rejects with the reason.
-      await server.crash?.catch(() => {})
+      await server.unexpectedExit?.catch(() => {})
       await start()
     },
     restart: async () => {
       await server.stop()
       await start()
     },
-    killBackend: () => killBackend(url)
+    killWalWriter: () => killWalWriter(url)
   }
 }
 
@@ -51,7 +55,7 @@ export async function startPostgres(t: Test) {
  * Kills one process of the server, which then ends the others and recovers.
  * Resolves when that is done.
  */
-async function killBackend(url: string): Promise<void> {
+async function killWalWriter(url: string): Promise<void> {
   const sql =
     "SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'"
   const writer = async () => {
