@@ -1,5 +1,9 @@
-import type { FastifyReply, onRequestHookHandler, RouteOptions } from 'fastify'
-import fp from 'fastify-plugin'
+import type {
+  FastifyPluginAsync,
+  FastifyReply,
+  onRequestHookHandler,
+  RouteOptions
+} from 'fastify'
 import glue, { type FastifyOpenapiGlueOptions } from 'fastify-openapi-glue'
 import type { OperationHandlers } from '../../generated/operations.ts'
 import { type ApiDocument, type ApiOperation, basePath } from './document.ts'
@@ -28,37 +32,39 @@ interface Options {
  * - Rejection of a missing body: glue ignores that it is required.
  * - Rejection of a body where the operation has none.
  * - The status of the success, and the headers of a deprecation.
+ *
+ * It has a scope of its own: other routes parse and validate as Fastify does by
+ * default.
  */
-export const operationRoutes = fp<Options>(
-  async (app, { apiDocument, handlers, makeAuthorizationHook }) => {
-    acceptJson(app)
-    app.setValidatorCompiler(validatorCompiler)
-    app.addHook('onRoute', addEmptySchemas)
+export const operationRoutes: FastifyPluginAsync<Options> = async (
+  app,
+  { apiDocument, handlers, makeAuthorizationHook }
+) => {
+  acceptJson(app)
+  app.setValidatorCompiler(validatorCompiler)
+  app.addHook('onRoute', addEmptySchemas)
 
-    const routeOf = (operation: ApiOperation) => ({
-      handler: handlers[operation.id as keyof OperationHandlers],
-      onRequest: [
-        makeAuthorizationHook(operation.scopes),
-        ...(operation.hasBody ? [] : [rejectBody])
-      ],
-      preValidation: operation.hasBody ? [requireBody] : [],
-      preHandler: prepareResponse(operation)
-    })
-    const routes = new Map<string, object>(
-      apiDocument.operations.map((one) => [one.id, routeOf(one)])
-    )
+  const routeOf = (operation: ApiOperation) => ({
+    handler: handlers[operation.id as keyof OperationHandlers],
+    onRequest: [
+      makeAuthorizationHook(operation.scopes),
+      ...(operation.hasBody ? [] : [rejectBody])
+    ],
+    preValidation: operation.hasBody ? [requireBody] : [],
+    preHandler: prepareResponse(operation)
+  })
+  const routes = new Map<string, object>(
+    apiDocument.operations.map((one) => [one.id, routeOf(one)])
+  )
 
-    await app.register(glue, {
-      // A copy, in which glue replaces each $ref by its target.
-      specification: structuredClone(apiDocument.document),
-      prefix: basePath,
-      // Its type also demands what glue adds: the method and the URL.
-      operationResolver: ((id) => routes.get(id)) as OperationResolver
-    })
-  },
-  // Other routes parse and validate as Fastify does by default.
-  { name: 'operation-routes', encapsulate: true }
-)
+  await app.register(glue, {
+    // A copy, in which glue replaces each $ref by its target.
+    specification: structuredClone(apiDocument.document),
+    prefix: basePath,
+    // Its type also demands what glue adds: the method and the URL.
+    operationResolver: ((id) => routes.get(id)) as OperationResolver
+  })
+}
 
 /** Sets what the responses of an operation have in common. */
 const prepareResponse =

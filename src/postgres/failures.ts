@@ -3,34 +3,39 @@ import { messageOf } from '../errors.ts'
 
 /**
  * What follows from an error of PostgreSQL, by its SQLSTATE, or else by the
- * class of the SQLSTATE, its first two characters: 53100 is `noEffect`,
- * although 53 is `outcomeUnknown`. The severity cannot be used, because lc_messages
+ * class of the SQLSTATE, its first two characters: 53100 is `noEffect`, although
+ * 53 is `outcomeUnknown`. The severity cannot be used, because lc_messages
  * translates it.
  *
- * | consequence   | after a write       | after a read        | connection |
- * |---------------|---------------------|---------------------|------------|
- * | conflict      | DatabaseUnavailable | DatabaseUnavailable | kept       |
- * | noEffect      | DatabaseUnavailable | DatabaseUnavailable | closed     |
- * | outcomeUnknown | OutcomeUnknown      | DatabaseUnavailable | closed     |
- * | valuesInvalid | the error itself    | the error itself    | kept       |
- * | other         | the error itself    | the error itself    | closed     |
+ * | consequence     | after a write       | after a read        | connection |
+ * |-----------------|---------------------|---------------------|------------|
+ * | noEffect        | DatabaseUnavailable | DatabaseUnavailable | kept       |
+ * | staleConnection | DatabaseUnavailable | DatabaseUnavailable | closed     |
+ * | outcomeUnknown  | OutcomeUnknown      | DatabaseUnavailable | closed     |
+ * | valuesInvalid   | the error itself    | the error itself    | kept       |
+ * | other           | the error itself    | the error itself    | closed     |
  *
- * `other` is every error that is not listed. A connection is closed where the
- * same prepared statement could fail again: it may be older than a change of a
- * table, or a pooler may have mixed it up.
+ * `other` is every error that is not listed.
  *
  * @see https://www.postgresql.org/docs/current/errcodes-appendix.html
  */
 const sqlStatesByConsequence = {
-  /** Another transaction is in the way. */
-  conflict: [
+  /** The statement had no effect, and can be sent again. */
+  noEffect: [
     '40001', // serialization_failure
     '40P01', // deadlock_detected
-    '55P03' // lock_not_available, by lock_timeout
+    '53100', // disk_full
+    '53400', // configuration_limit_exceeded, such as temp_file_limit
+    '55P03', // lock_not_available, by lock_timeout
+    '57014' // query_canceled, such as by statement_timeout
   ],
 
-  /** The statement had no effect, and can be sent again when this is corrected. */
-  noEffect: [
+  /**
+   * The same, but only on another connection: the prepared statements of this
+   * one are older than a change of the database, or mixed up by a pooler, or its
+   * server is no longer the primary.
+   */
+  staleConnection: [
     '0A000', // feature_not_supported: the plan is older than a table
     '25006', // read_only_sql_transaction, after a failover
     '26000', // invalid_sql_statement_name, lost by a pooler
@@ -38,10 +43,7 @@ const sqlStatesByConsequence = {
     '42703', // undefined_column
     '42883', // undefined_function
     '42P01', // undefined_table: the database is not migrated yet
-    '42P05', // duplicate_prepared_statement, kept by a pooler
-    '53100', // disk_full
-    '53400', // configuration_limit_exceeded, such as temp_file_limit
-    '57014' // query_canceled, such as by statement_timeout
+    '42P05' // duplicate_prepared_statement, kept by a pooler
   ],
 
   /**
@@ -102,7 +104,7 @@ export function consequenceOf(error: unknown): Consequence {
 
 /** Whether the connection can run the next statement after this error. */
 export const keepsConnection = (error: unknown): boolean =>
-  ['conflict', 'valuesInvalid'].includes(consequenceOf(error))
+  ['noEffect', 'valuesInvalid'].includes(consequenceOf(error))
 
 /** The fields that PostgreSQL has sent in an error, or in its cause. */
 export function postgresErrorIn(error: unknown): Partial<pg.DatabaseError> {
