@@ -13,7 +13,7 @@ import {
   send,
   unauthenticated,
   waitForDisconnects
-} from './support/raw.ts'
+} from './support/raw-http.ts'
 import { recorder } from './support/recorder.ts'
 import { type Service, startService } from './support/service.ts'
 import { until } from './support/until.ts'

@@ -5,7 +5,7 @@ import {
   request,
   send,
   unauthenticated
-} from './support/raw.ts'
+} from './support/raw-http.ts'
 import { startService } from './support/service.ts'
 
 const origin = 'https://app.example'

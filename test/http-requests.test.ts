@@ -9,7 +9,7 @@ import {
   listCategoriesRequest,
   request,
   send
-} from './support/raw.ts'
+} from './support/raw-http.ts'
 import { startService } from './support/service.ts'
 
 const service = await startService(t)

@@ -12,7 +12,7 @@ import {
   send,
   unauthenticated,
   waitForDisconnects
-} from './support/raw.ts'
+} from './support/raw-http.ts'
 import { recorder } from './support/recorder.ts'
 import {
   breakCategories,

@@ -12,21 +12,37 @@ export interface Endpoint {
 }
 
 /** Seconds in which a failover ends. */
-const failoverTime = 180
+const failoverSeconds = 180
 
 /** Milliseconds for a response: more than the service may take. */
 const responseTimeoutMs = 45_000
 
-/** Milliseconds before a create is sent again, and after it is stored. */
-const immediateRetries = { retryDelayMs: () => 20, pauseMs: 0 }
-/** As openapi.yaml says, but at most 15 s. */
-const backoffRetries = {
-  retryDelayMs: (attempt: number, retryAfter: number) =>
+/** How a client sends a create again. */
+interface Retries {
+  /** Then the client gives the create up: a violation. */
+  maxAttempts: number
+  /** Milliseconds before the next attempt. */
+  delayMs: (attempt: number, retryAfter: number) => number
+  /** Milliseconds before the next create. */
+  pauseMs: number
+}
+
+/** Faster than a client should be, without an end. */
+const quickRetries: Retries = {
+  maxAttempts: Infinity,
+  delayMs: () => 20,
+  pauseMs: 0
+}
+
+/** As openapi.yaml says, but after at most 15 s. */
+export const documentedRetries = (maxAttempts = 8): Retries => ({
+  maxAttempts,
+  delayMs: (attempt, retryAfter) =>
     Math.max(Math.min(0.1 * 2 ** attempt, 15), retryAfter) *
     1000 *
     (1 + Math.random() / 2),
   pauseMs: 100
-}
+})
 
 /** Sends a request to the categories. */
 const send = (
@@ -88,25 +104,22 @@ export class LoadGenerator {
   /** The number of lists that succeeded. */
   lists = 0
   readonly #targets: Endpoint[]
-  readonly #pauses: typeof backoffRetries
+  readonly #retries: Retries
   readonly #history = new HistoryChecker()
   readonly #working: Promise<unknown>
   /** The names of these clients begin with it. */
   readonly #prefix = randomUUID()
   #isStopped = false
-  #maxAttempts: number
 
   /**
    * @param targets of which each request gets any; they may change meanwhile
-   * @param maxAttempts after which a client gives a create up: a violation
    */
-  constructor(t: Test, targets: Endpoint[], maxAttempts = Infinity) {
+  constructor(t: Test, targets: Endpoint[], retries = quickRetries) {
     this.#targets = targets
-    this.#pauses = maxAttempts === Infinity ? immediateRetries : backoffRetries
-    this.#maxAttempts = maxAttempts
+    this.#retries = { ...retries }
     t.teardown(() => {
       this.#isStopped = true
-      this.#maxAttempts = 0
+      this.#retries.maxAttempts = 0
     })
     const creating = Array.from({ length: 16 }, (_, client) =>
       this.#repeat((count) => this.#createAny(`${client}-${count}`))
@@ -126,7 +139,7 @@ export class LoadGenerator {
   async waitForCreates(count: number): Promise<void> {
     const enough = this.creates + count
     const what = `${count} more creates are stored`
-    await until(() => this.creates >= enough, what, failoverTime)
+    await until(() => this.creates >= enough, what, failoverSeconds)
   }
 
   /**
@@ -135,7 +148,8 @@ export class LoadGenerator {
    * @param readAll reads all rows: by default, by a list
    */
   async stop(
-    readAll = () => until(() => this.#list(), 'there is a list', failoverTime)
+    readAll = () =>
+      until(() => this.#list(), 'there is a list', failoverSeconds)
   ): Promise<string[]> {
     this.#isStopped = true
     await this.#working
@@ -145,7 +159,7 @@ export class LoadGenerator {
   async #repeat(act: (count: number) => Promise<void>): Promise<void> {
     for (let count = 1; !this.#isStopped; count++) {
       await act(count)
-      await sleep(this.#pauses.pauseMs)
+      await sleep(this.#retries.pauseMs)
     }
   }
 
@@ -199,11 +213,11 @@ export class LoadGenerator {
         return
       }
       if (isAlone || failure !== 'idempotency_key_in_use') this.#count(failure)
-      if (attempt >= this.#maxAttempts) {
+      if (attempt >= this.#retries.maxAttempts) {
         this.#history.violations.push(`${name} was given up after ${failure}`)
         return
       }
-      await sleep(this.#pauses.retryDelayMs(attempt, retryAfter))
+      await sleep(this.#retries.delayMs(attempt, retryAfter))
     }
   }
 

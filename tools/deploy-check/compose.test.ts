@@ -8,7 +8,10 @@ import path from 'node:path'
 import t, { type Test } from 'tap'
 import { commandsBelow, shellIn } from '../markdown-commands.ts'
 import { randomApiKey } from '../../src/api-keys/api-key.ts'
-import { LoadGenerator } from '../../test/support/load-generator.ts'
+import {
+  documentedRetries,
+  LoadGenerator
+} from '../../test/support/load-generator.ts'
 
 const folder = mkdtempSync(path.join(tmpdir(), 'petcat-compose-'))
 const backups = path.join(folder, 'backups')
@@ -78,9 +81,9 @@ async function underLoad(
   t: Test,
   commands: () => Promise<unknown>,
   expected: string[] = [],
-  attempts = 8
+  retries = documentedRetries()
 ) {
-  const load = new LoadGenerator(t, [{ url, apiKey: apiKey }], attempts)
+  const load = new LoadGenerator(t, [{ url, apiKey }], retries)
   await load.waitForCreates(200)
   const start = Date.now()
   await commands()
@@ -293,7 +296,7 @@ t.test('PostgreSQL is upgraded to a major version', async (t) => {
     const DUMP = lastLine(await documented('Upgrade PostgreSQL'))
     await documented('Upgrade PostgreSQL', 1, { DUMP })
   }
-  await underLoad(t, upgrade, outage, 100)
+  await underLoad(t, upgrade, outage, documentedRetries(100))
   t.match(await sql('SHOW server_version'), /^18/)
   await sql('SET ROLE consumer; SELECT FROM messages')
 })

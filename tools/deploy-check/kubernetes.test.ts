@@ -8,7 +8,10 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import t, { type Test } from 'tap'
 import { commandsBelow, shellIn } from '../markdown-commands.ts'
-import { LoadGenerator } from '../../test/support/load-generator.ts'
+import {
+  documentedRetries,
+  LoadGenerator
+} from '../../test/support/load-generator.ts'
 
 const login = (role: string) =>
   `postgres://${role}:test@database.default/pet_categories`
@@ -56,7 +59,7 @@ const [name = '', address = ''] = node.split(' ')
 const target = { url: `http://${address}:30907`, apiKey }
 
 async function underLoad(t: Test, commands: string) {
-  const load = new LoadGenerator(t, [target], 8)
+  const load = new LoadGenerator(t, [target], documentedRetries())
   await load.waitForCreates(200)
   await sh(commands)
   await load.waitForCreates(200)
