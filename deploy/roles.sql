@@ -2,8 +2,8 @@
 --
 -- The owner of the tables migrates them. The service has only the privileges that
 -- migrations/grants.sql gives it: it cannot change or drop a table.
-\set owner `sed 's|.*://[^:]*:||; s|@.*||' /run/secrets/owner_database_url`
-\set service `sed 's|.*://[^:]*:||; s|@.*||' /run/secrets/database_url`
-CREATE ROLE pet_categories_owner LOGIN PASSWORD :'owner';
-CREATE ROLE pet_categories_service LOGIN PASSWORD :'service';
+\set owner_password `sed 's|.*://[^:]*:||; s|@.*||' /run/secrets/owner_database_url`
+\set service_password `sed 's|.*://[^:]*:||; s|@.*||' /run/secrets/database_url`
+CREATE ROLE pet_categories_owner LOGIN PASSWORD :'owner_password';
+CREATE ROLE pet_categories_service LOGIN PASSWORD :'service_password';
 ALTER DATABASE pet_categories OWNER TO pet_categories_owner;

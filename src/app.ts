@@ -1,7 +1,7 @@
 import cors, { type FastifyCorsOptions } from '@fastify/cors'
 import type { Logger } from 'pino'
 import type { Config } from './config.ts'
-import { makeOperationHandlers } from './handlers/index.ts'
+import { createOperationHandlers } from './handlers/index.ts'
 import { health } from './http/health.ts'
 import { httpMetrics } from './http/http-metrics.ts'
 import { createFastify } from './http/server.ts'
@@ -57,7 +57,7 @@ export async function createApp({
   const buffers = new ResponseBuffers(config.MAX_RESPONSE_BUFFER_BYTES, log)
   await app.register(operationRoutes, {
     apiDocument,
-    handlers: makeOperationHandlers(database, buffers),
+    handlers: createOperationHandlers(database, buffers),
     makeAuthorizationHook: app.makeAuthorizationHook
   })
 

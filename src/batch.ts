@@ -24,7 +24,7 @@ interface QueueEntry<Item, Result> {
 }
 
 /** A replica accepts fewer connections than this. */
-const maxWaiting = 2500
+const maxQueueLength = 2500
 
 export interface BatchOptions {
   /**
@@ -35,12 +35,12 @@ export interface BatchOptions {
   /** Maximum number of runs at the same time. */
   maxConcurrentRuns: number
   /** Maximum number of items in a run. */
-  maxSize?: number
+  maxItems?: number
   /**
    * Whether calls with equal items share one of them, and its result. Items are
    * equal if their JSON is.
    */
-  sharesEqual?: boolean
+  mergeEqual?: boolean
 }
 
 /**
@@ -61,8 +61,8 @@ export function batch<Item, Result>(
   {
     maxWaitMs,
     maxConcurrentRuns,
-    maxSize = maxWaiting,
-    sharesEqual
+    maxItems = maxQueueLength,
+    mergeEqual
   }: BatchOptions
 ): (item: Item) => Promise<Result> {
   /** The oldest entries are first. */
@@ -98,7 +98,7 @@ export function batch<Item, Result>(
     const now = performance.now()
     const taken: QueueEntry<Item, Result>[] = []
     for (const [identity, entry] of queue) {
-      if (taken.length === maxSize) break
+      if (taken.length === maxItems) break
       queue.delete(identity)
       if (entry.deadline < now) rejectAll([entry], new OverloadedError())
       else taken.push(entry)
@@ -110,13 +110,13 @@ export function batch<Item, Result>(
   return (item) =>
     new Promise((resolve, reject) => {
       const caller = { resolve, reject }
-      const identity = sharesEqual ? JSON.stringify(item) : caller
+      const identity = mergeEqual ? JSON.stringify(item) : caller
       const equal = queue.get(identity)
       if (equal !== undefined) {
         equal.callers.push(caller)
         return
       }
-      if (queue.size >= maxWaiting) {
+      if (queue.size >= maxQueueLength) {
         reject(new OverloadedError())
         return
       }

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createApp } from './app.ts'
 import { loadConfig } from './config.ts'
-import { deleteExpiredPeriodically } from './creates/expired-idempotency-keys.ts'
+import { deleteExpiredIdempotencyKeysPeriodically } from './creates/expired-idempotency-keys.ts'
 import { exitWithError } from './exit-with-error.ts'
 import { listen } from './http/server.ts'
 import { createLogger } from './log.ts'
@@ -45,7 +45,7 @@ export async function start(environment: NodeJS.Dict<string>) {
   const background = new AbortController()
   const { signal } = background
   untilReady(checkReady, signal)
-    .then(() => deleteExpiredPeriodically(database, log, signal))
+    .then(() => deleteExpiredIdempotencyKeysPeriodically(database, log, signal))
     .catch(exitWithError)
 
   return { config, log, app, url, background, database }

@@ -22,7 +22,7 @@ t.test('calls that wait for too long reject as overload', async (t) => {
   const call = batch(runSlowly, {
     maxConcurrentRuns: 1,
     maxWaitMs: 1500,
-    maxSize: 1
+    maxItems: 1
   })
 
   const overloaded = { reason: { code: 'overloaded' } }
@@ -42,7 +42,7 @@ t.test('calls that wait with equal items share one of them', async (t) => {
     runs.push(items)
     return Promise.resolve(items)
   }
-  const call = batch(run, { ...patient, maxSize: 2, sharesEqual: true })
+  const call = batch(run, { ...patient, maxItems: 2, mergeEqual: true })
 
   // The last two are equal as texts.
   const pages = [

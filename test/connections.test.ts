@@ -25,9 +25,9 @@ const service = await startService(t, { databaseUrl, log })
 const { server } = service.app
 
 /** Lets requests time out after 200 ms, or as without the test. */
-function setRequestTimeouts(timeout = 200): void {
-  server.headersTimeout = timeout
-  server.requestTimeout = timeout
+function setRequestTimeouts(timeoutMs = 200): void {
+  server.headersTimeout = timeoutMs
+  server.requestTimeout = timeoutMs
 }
 t.afterEach(() => setRequestTimeouts(30_000))
 

@@ -7,7 +7,7 @@ import {
   storedNames
 } from './support/database.ts'
 import { makeCheckReady } from '../src/postgres/readiness.ts'
-import { startProxy, unreachableUrl } from './support/proxy.ts'
+import { startDatabaseProxy, unreachableUrl } from './support/proxy.ts'
 import {
   bearer,
   createCategory,
@@ -17,7 +17,7 @@ import {
 import { startService } from './support/service.ts'
 
 const databaseUrl = await createDatabase(t)
-const proxy = await startProxy(t, databaseUrl)
+const proxy = await startDatabaseProxy(t, databaseUrl)
 const { upstreamUrl, transformResponse } = proxy.state
 const service = await startService(t, {
   databaseUrl: proxy.url,
@@ -100,19 +100,23 @@ t.test('a create that fails says whether it had an effect', async (t) => {
      CREATE TRIGGER fail BEFORE INSERT ON categories
        FOR EACH ROW EXECUTE FUNCTION fail()`
   )
-  const connection = async () => {
+  const storingBackendPid = async () => {
     t.equal(await statusOrCode(createCategory(patient)), 201)
     return (await storedNames(databaseUrl)).at(-1)
   }
   for (const [sqlstates, code, isKept] of errors)
     for (const sqlstate of sqlstates.split(' ')) {
-      const before = await connection()
+      const before = await storingBackendPid()
       t.equal(
         await statusOrCode(createCategory(patient, sqlstate)),
         code,
         sqlstate
       )
-      t.equal((await connection()) === before, isKept, `${sqlstate} keeps it`)
+      t.equal(
+        (await storingBackendPid()) === before,
+        isKept,
+        `${sqlstate} keeps it`
+      )
     }
 })
 

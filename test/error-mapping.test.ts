@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import Fastify from 'fastify'
 import t from 'tap'
-import { serviceUnavailable } from '../src/errors.ts'
+import { unavailableError } from '../src/errors.ts'
 import { sendError, toHttpError } from '../src/http/error-responses.ts'
 import { consequenceOf, OutcomeUnknownError } from '../src/postgres/failures.ts'
 import { ServerSettingsError } from '../src/postgres/pool.ts'
@@ -33,7 +33,7 @@ const failures = [
   ['POST', {}, new Error(), 'false', undefined],
   ['POST', {}, lost, 'false', undefined],
   ['POST', idempotent, lost, 'true', '1'],
-  ['POST', {}, serviceUnavailable, undefined, '1'],
+  ['POST', {}, unavailableError, undefined, '1'],
   ['POST', idempotent, postgresError('23514'), 'false', undefined]
 ] as const
 
@@ -53,12 +53,12 @@ const postgres = readFileSync(commandOf('postgres', tmpdir()).at(-1) ?? '')
 
 /** SQLSTATEs, the files of PostgreSQL that report them, and what follows. */
 const sqlStates = [
-  ['53100', 'md.c', 'noEffect'],
+  ['53100', 'md.c', 'retryable'],
   ['53100', 'xlog.c', 'outcomeUnknown'],
   ['53100', 'slru.c', 'outcomeUnknown'],
   ['53200', 'pgstat_shmem.c', 'outcomeUnknown'],
   ['23505', 'dsm.c', 'outcomeUnknown'],
-  ['40001', 'predicate.c', 'noEffect'],
+  ['40001', 'predicate.c', 'retryable'],
   ['23505', 'nbtinsert.c', 'valuesInvalid']
 ] as const
 

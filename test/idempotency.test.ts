@@ -1,7 +1,7 @@
 import t from 'tap'
-import { deleteExpiredPeriodically } from '../src/creates/expired-idempotency-keys.ts'
+import { deleteExpiredIdempotencyKeysPeriodically } from '../src/creates/expired-idempotency-keys.ts'
 import { createDatabase, query, testLog } from './support/database.ts'
-import { startProxy } from './support/proxy.ts'
+import { startDatabaseProxy } from './support/proxy.ts'
 import {
   createCategory,
   idempotencyKey,
@@ -13,7 +13,7 @@ import { until } from './support/until.ts'
 
 // Two replicas, the first behind a proxy that can lose its connections.
 const databaseUrl = await createDatabase(t)
-const proxy = await startProxy(t, databaseUrl)
+const proxy = await startDatabaseProxy(t, databaseUrl)
 const first = await startService(t, { databaseUrl: proxy.url })
 const second = {
   ...(await startService(t, { databaseUrl })),
@@ -79,7 +79,11 @@ t.test('Idempotency-Keys are removed after a day', async (t) => {
   )
   const removal = new AbortController()
   const { signal } = removal
-  const removed = deleteExpiredPeriodically(first.database, testLog, signal)
+  const removed = deleteExpiredIdempotencyKeysPeriodically(
+    first.database,
+    testLog,
+    signal
+  )
   await until(
     async () => (await count('idempotency_keys')) === 1,
     'the old one is removed'

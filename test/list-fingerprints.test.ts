@@ -1,5 +1,5 @@
-// Whatever changes a table, the next list has it. A mutant makes one part of
-// the snapshot that the service compares constant, and must miss a change.
+// Whatever changes a table, the next list has it. A mutant weakens one part
+// of the fingerprint, and must miss a change.
 import { isDeepStrictEqual } from 'node:util'
 import t, { type Test } from 'tap'
 import { beginTransaction, connect, query } from './support/database.ts'
@@ -171,7 +171,7 @@ for (const [name, returns, missed] of [
     'a crash of one process that loses commits'
   ]
 ] as const) {
-  t.test(`a snapshot without ${name} misses ${missed}`, async (t) => {
+  t.test(`a weaker ${name} misses ${missed}`, async (t) => {
     await shadow(t, name, returns)
     const mutant = await startService(t, { databaseUrl: url })
     t.notOk(await isFreshAfter(t, mutant, changes[missed]))

@@ -1,7 +1,7 @@
 // A table that another transaction has locked delays the operations that need
 // it, and no others.
 import t from 'tap'
-import { makeDeleteExpired } from '../src/creates/expired-idempotency-keys.ts'
+import { makeDeleteExpiredIdempotencyKeys } from '../src/creates/expired-idempotency-keys.ts'
 import { poolSize } from '../src/postgres/database.ts'
 import {
   createDatabase,
@@ -89,7 +89,7 @@ for (const table of tables) {
 }
 
 t.test('no statement waits for the connections of another one', (t) => {
-  makeDeleteExpired(service.database)
+  makeDeleteExpiredIdempotencyKeys(service.database)
   const statements = [...service.database.statements.values()]
   const sum = statements.reduce((total, one) => total + one.connectionLimit, 0)
   t.ok(sum <= poolSize, `${sum} connections`)

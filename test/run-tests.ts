@@ -26,12 +26,12 @@ import { copyData } from './support/dedicated-postgres.ts'
 const folder = mkdtempSync(path.join(tmpdir(), 'petcat-'))
 
 /** DATA_DIR of a server with a migrated database, which tests copy. */
-const data = path.join(folder, "it's a long 'ü' name of a folder %2F")
+const dataDir = path.join(folder, "it's a long 'ü' name of a folder %2F")
 
-async function makeData(): Promise<void> {
+async function fillDataDir(): Promise<void> {
   // What a killed first start leaves.
-  mkdirSync(path.join(data, 'initdb/postgres'), { recursive: true })
-  const server = await startEmbeddedPostgres(data)
+  mkdirSync(path.join(dataDir, 'initdb/postgres'), { recursive: true })
+  const server = await startEmbeddedPostgres(dataDir)
   // Tests kill processes, not machines.
   await query(server.url, 'ALTER SYSTEM SET fsync = off')
   await migrate(server.url)
@@ -43,7 +43,7 @@ function openServer() {
   if (url !== undefined) return { url, stop: () => Promise.resolve() }
 
   const copy = path.join(folder, 'server')
-  copyData(data, copy)
+  copyData(dataDir, copy)
   return startEmbeddedPostgres(copy)
 }
 
@@ -57,7 +57,7 @@ function testFiles(): string[] {
     .map((name) => path.join('test', name))
   // Those that start processes come first, because they take longest.
   const slow = all.filter((file) =>
-    /support\/((dedicated-)?postgres|process)/.test(readFileSync(file, 'utf8'))
+    /support\/(dedicated-postgres|process)/.test(readFileSync(file, 'utf8'))
   )
   return [...new Set([...slow, ...all])]
 }
@@ -101,7 +101,7 @@ async function runFiles(environment: Record<string, string>): Promise<void> {
 const setServicePassword = (password: string) =>
   query(server.url, `ALTER ROLE pet_categories_service PASSWORD ${password}`)
 
-/** An installation on the server would no longer be let in. */
+/** Throws if the tests would lock an installation out. */
 async function rejectInstallation(): Promise<void> {
   const passwords = await query(
     server.url,
@@ -113,7 +113,7 @@ async function rejectInstallation(): Promise<void> {
     )
 }
 
-await makeData()
+await fillDataDir()
 const server = await openServer()
 await rejectInstallation()
 // The migrated database that tests copy.
@@ -126,7 +126,7 @@ await setServicePassword(`'${password}'`)
 
 try {
   await runFiles({
-    TEST_DATA_DIR: data,
+    TEST_DATA_DIR: dataDir,
     TEST_SERVER_URL: server.url,
     TEST_TEMPLATE_DATABASE: template
   })

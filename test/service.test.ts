@@ -26,7 +26,7 @@ import {
   spawnService,
   waitForUrl
 } from './support/process.ts'
-import { startProxy, unreachableUrl } from './support/proxy.ts'
+import { startDatabaseProxy, unreachableUrl } from './support/proxy.ts'
 import { until } from './support/until.ts'
 
 /** A database of its own with an API key, and the variable of its URL. */
@@ -90,7 +90,7 @@ t.test('a service waits for its database', async (t) => {
   const name = new URL(databaseUrl).pathname.slice(1)
   const server = urlOf(databaseUrl, 'postgres')
   await query(server, `DROP DATABASE ${name}`)
-  const proxy = await startProxy(t, databaseUrl)
+  const proxy = await startDatabaseProxy(t, databaseUrl)
   proxy.state.upstreamUrl = unreachableUrl
   const service = spawnService(t, { DATABASE_URL: proxy.url })
   const url = await waitForUrl(service)

@@ -46,9 +46,9 @@ const waitingCommits = async () =>
  * Starts a service without its standby. The server applies its settings a moment
  * later, and once a commit waits, all do.
  */
-async function startWithoutStandby(t: Test, timeout: number) {
+async function startWithoutStandby(t: Test, timeoutMs: number) {
   t.teardown(() => requireStandby(''))
-  const config = { DATABASE_TIMEOUT_MS: timeout }
+  const config = { DATABASE_TIMEOUT_MS: timeoutMs }
   const service = await startService(t, { databaseUrl: url, config })
   t.match(
     String(

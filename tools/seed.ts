@@ -3,7 +3,7 @@
 import { runAndPrint } from '../src/commands/run-and-print.ts'
 import { exitWithError } from '../src/exit-with-error.ts'
 
-const addExamples = `
+const addExamplesSql = `
   INSERT INTO categories (name, description)
   VALUES
     ('Dog', 'Loyal, needs long walks'),
@@ -31,6 +31,6 @@ const addExamples = `
 await runAndPrint(async (connection) => {
   const { rows: pets } = await connection.query('SELECT FROM pets LIMIT 1')
   if (pets.length > 0) return 'Nothing was added: the database has pets.'
-  await connection.query(addExamples)
+  await connection.query(addExamplesSql)
   return 'Added 4 categories, 3 pets and 2 orders.'
 }).catch(exitWithError)

@@ -56,7 +56,7 @@ export const bearerAuthentication = fp<Options>(
     const verify = app.getDecorator<verifyBearerAuth>('verifyBearerAuth')
 
     app.decorate('makeAuthorizationHook', (neededScopes) => {
-      const insufficientScope = insufficientScopeError(neededScopes)
+      const insufficientScopeError = createInsufficientScopeError(neededScopes)
 
       return (request, reply, done) =>
         verify(request, reply, (error?: Error & { statusCode?: number }) => {
@@ -66,7 +66,9 @@ export const bearerAuthentication = fp<Options>(
             if (error !== undefined && error.statusCode !== 401)
               return done(error)
             const { authorization } = request.headers
-            return done(authorization ? apiKeyInvalid : apiKeyRequired)
+            return done(
+              authorization ? apiKeyInvalidError : apiKeyRequiredError
+            )
           }
 
           const { name, scopes } = apiKey
@@ -74,7 +76,7 @@ export const bearerAuthentication = fp<Options>(
             scopes === null ||
             neededScopes.every((scope) => scopes.includes(scope))
           const limitError = checkRateLimit(name, reply)
-          done(limitError ?? (isAllowed ? undefined : insufficientScope))
+          done(limitError ?? (isAllowed ? undefined : insufficientScopeError))
         })
     })
   },
@@ -86,21 +88,21 @@ const challenge = (parameters = '') => ({
   'www-authenticate': `Bearer realm="pet-categories"${parameters}`
 })
 
-const apiKeyRequired = new HttpError(
+const apiKeyRequiredError = new HttpError(
   401,
   'unauthorized',
   'An API key is required: send the header "Authorization: Bearer <API_KEY>"',
   challenge()
 )
 
-const apiKeyInvalid = new HttpError(
+const apiKeyInvalidError = new HttpError(
   401,
   'unauthorized',
   'The API key is not valid',
   challenge(', error="invalid_token"')
 )
 
-function insufficientScopeError(neededScopes: string[]): HttpError {
+function createInsufficientScopeError(neededScopes: string[]): HttpError {
   // A scope has no quotes or backslashes.
   const scope = neededScopes.join(' ')
   return new HttpError(

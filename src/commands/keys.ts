@@ -40,8 +40,8 @@ async function create(args: string[]): Promise<void> {
   const { values } = parseArgs({ args, options })
   const { name, expires: lifetime, scope: scopes } = values
   if (name === undefined) throw new Error('create needs --name NAME')
-  requireDuration(lifetime)
-  requireScopes(scopes)
+  rejectMalformedDuration(lifetime)
+  rejectUnknownScopes(scopes)
 
   await runAndPrint((connection) =>
     createApiKey(connection, name, { lifetime, scopes })
@@ -66,12 +66,12 @@ async function revoke(args: string[]): Promise<void> {
   })
 }
 
-function requireDuration(text: string | undefined): void {
+function rejectMalformedDuration(text: string | undefined): void {
   if (text !== undefined && !/^[1-9]\d{0,5}[smhd]$/.test(text))
     throw new Error('--expires must be a duration such as 30m, 24h or 90d')
 }
 
-function requireScopes(scopes: string[] = []): void {
+function rejectUnknownScopes(scopes: string[] = []): void {
   const { scopes: known } = readApiDocument()
   if (!scopes.every((scope) => known.includes(scope)))
     throw new Error(`--scope must be one of: ${known.join(', ')}`)

@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify'
-import { HttpError, retryAfterHeader, serviceUnavailable } from '../errors.ts'
+import { HttpError, retryAfterHeader, unavailableError } from '../errors.ts'
 import type { Database, Statement } from '../postgres/database.ts'
 import type { SerializedJson } from '../openapi/operation-handler.ts'
 import {
@@ -48,7 +48,7 @@ interface InsertResult<Schema> {
  * alone costs PostgreSQL ten times the CPU time of one in a batch.
  *
  * @returns a handler that rejects with HttpError, with the errors of
- *   `Database.query`, and with OverloadedError if too many requests wait
+ *   `Database.runOnce`, and with OverloadedError if too many requests wait
  */
 export function makeCreateHandler<Body extends object, Schema>(
   database: Database,
@@ -64,8 +64,8 @@ export function makeCreateHandler<Body extends object, Schema>(
   const batched = (statement: Statement) =>
     database.batch<unknown[], InsertResult<Schema>>(
       statement,
-      (rows) => database.write(statement, [JSON.stringify(rows)]),
-      { maxSize: maxBatchSize }
+      (rows) => database.runOnce(statement, [JSON.stringify(rows)]),
+      { maxItems: maxBatchSize }
     )
   const insert = batched(
     database.defineStatement(operationId, insertSql(insertDefinition))
@@ -95,27 +95,27 @@ export function makeCreateHandler<Body extends object, Schema>(
         reply.header('idempotent-replayed', 'true')
         return response
       case 'reused':
-        throw idempotencyKeyReused
+        throw idempotencyKeyReusedError
       case 'in_use':
-        throw idempotencyKeyInUse
+        throw idempotencyKeyInUseError
       case 'reference_locked':
-        throw serviceUnavailable
+        throw unavailableError
       case 'reference_unknown':
         throw (
           whenReferenceUnknown?.(body) ??
-          new Error(`${operationId} has no check`)
+          new Error(`${operationId} has no whenReferenceUnknown`)
         )
     }
   }
 }
 
-const idempotencyKeyReused = new HttpError(
+const idempotencyKeyReusedError = new HttpError(
   422,
   'idempotency_key_reused',
   'This Idempotency-Key was used with another body: send a new Idempotency-Key'
 )
 
-const idempotencyKeyInUse = new HttpError(
+const idempotencyKeyInUseError = new HttpError(
   409,
   'idempotency_key_in_use',
   'Another request with this Idempotency-Key is in progress: ' +

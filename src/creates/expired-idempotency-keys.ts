@@ -38,12 +38,12 @@ const deleteExpiredSql = rawSql`
  * Deletes expired Idempotency-Keys every minute, until the signal is aborted.
  * An expired Idempotency-Key still replays until it is deleted.
  */
-export async function deleteExpiredPeriodically(
+export async function deleteExpiredIdempotencyKeysPeriodically(
   database: Database,
   log: Logger,
   signal: AbortSignal
 ): Promise<void> {
-  const deleteExpired = makeDeleteExpired(database, signal)
+  const deleteExpired = makeDeleteExpiredIdempotencyKeys(database, signal)
 
   while (!signal.aborted) {
     await deleteExpired().catch((err: unknown) =>
@@ -54,11 +54,11 @@ export async function deleteExpiredPeriodically(
 }
 
 /**
- * Returns a function that deletes the expired Idempotency-Keys that are younger
- * than the last one it deleted, until the signal is aborted. It rejects with
- * the errors of `Database.query`.
+ * Returns a function that deletes expired Idempotency-Keys, from the last one it
+ * deleted on, until the signal is aborted. It rejects with the errors of
+ * `Database.runIdempotent`.
  */
-export function makeDeleteExpired(
+export function makeDeleteExpiredIdempotencyKeys(
   database: Database,
   signal?: AbortSignal
 ): () => Promise<void> {
@@ -72,8 +72,8 @@ export function makeDeleteExpired(
   return async () => {
     let deleted: { createdAt: number }[]
     do {
-      // Deleting twice does no harm, so this is no `write`.
-      deleted = await database.read(statement, [deletedUntil])
+      // Deleting twice does no harm, so `runOnce` is not needed.
+      deleted = await database.runIdempotent(statement, [deletedUntil])
       deletedUntil = Math.max(
         deletedUntil,
         ...deleted.map(({ createdAt }) => createdAt)

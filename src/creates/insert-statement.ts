@@ -11,7 +11,7 @@ export interface InsertDefinition<Schema> {
   /** The SQL expression of each further column, which the service sets. */
   serviceColumns?: Record<string, string>
   /** Writes the response, from the id and these columns. */
-  json: JsonSql<Schema>
+  rowJsonSql: JsonSql<Schema>
   /**
    * An SQL expression: `reference_locked` or `reference_unknown` if the row
    * cannot be stored, otherwise NULL.
@@ -55,7 +55,7 @@ export type RowOutcome =
  */
 export function insertSql<Schema>(definition: InsertDefinition<Schema>) {
   const { table, columnTypes, rejectionSql = 'NULL' } = definition
-  const columns = columnsOf(definition)
+  const columns = columnsSql(definition)
 
   return rawSql`
     WITH ${inputSql(columnTypes)},
@@ -106,7 +106,7 @@ export function insertSql<Schema>(definition: InsertDefinition<Schema>) {
  */
 export function insertOnceSql<Schema>(definition: InsertDefinition<Schema>) {
   const { table, columnTypes, rejectionSql = 'NULL' } = definition
-  const columns = columnsOf(definition)
+  const columns = columnsSql(definition)
 
   return rawSql`
     WITH ${inputSql({ ...columnTypes, key_hash: 'bytea', body_hash: 'bytea' })},
@@ -175,7 +175,7 @@ export function insertOnceSql<Schema>(definition: InsertDefinition<Schema>) {
 }
 
 /** The columns of a new row. */
-const columnsOf = <Schema>({
+const columnsSql = <Schema>({
   columnTypes,
   serviceColumns
 }: InsertDefinition<Schema>) =>
@@ -197,14 +197,14 @@ function inputSql(columnTypes: Record<string, string>): string {
 function candidateSql<Schema>({
   newIdSql,
   serviceColumns = {},
-  json
+  rowJsonSql
 }: InsertDefinition<Schema>): string {
   const own = Object.entries(serviceColumns).map(
     ([column, value]) => `${value} AS ${column},`
   )
 
   return rawSql`candidate AS MATERIALIZED (
-      SELECT *, ${json} AS response
+      SELECT *, ${rowJsonSql} AS response
       FROM (
         SELECT
           *,

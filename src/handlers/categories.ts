@@ -15,7 +15,7 @@ const categoryJsonSql = jsonSql<Schemas['Category']>({
 })
 
 /** The operations on categories. */
-export const makeCategoryHandlers = (
+export const createCategoriesHandlers = (
   database: Database,
   buffers: ResponseBuffers
 ) =>
@@ -23,7 +23,7 @@ export const makeCategoryHandlers = (
     listCategories: makeListHandler(database, buffers, {
       operationId: 'listCategories',
       table: 'categories',
-      json: categoryJsonSql
+      rowJsonSql: categoryJsonSql
     }),
 
     createCategory: makeCreateHandler<
@@ -37,6 +37,6 @@ export const makeCategoryHandlers = (
         name: ['name', 'text'],
         description: ['description', 'text']
       },
-      json: categoryJsonSql
+      rowJsonSql: categoryJsonSql
     })
   }) satisfies Partial<OperationHandlers>

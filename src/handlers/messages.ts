@@ -2,12 +2,12 @@ import type { OperationHandlers } from '../../generated/operations.ts'
 import type { components } from '../../generated/types.ts'
 import { makeCreateHandler } from '../creates/create-handler.ts'
 import type { Database } from '../postgres/database.ts'
-import { jsonSql, utcTime } from '../postgres/json-sql.ts'
+import { jsonSql, utcTimeSql } from '../postgres/json-sql.ts'
 
 type Schemas = components['schemas']
 
 /** The operations on messages. */
-export const makeMessageHandlers = (database: Database) =>
+export const createMessagesHandlers = (database: Database) =>
   ({
     createMessage: makeCreateHandler<Schemas['NewMessage'], Schemas['Message']>(
       database,
@@ -20,11 +20,11 @@ export const makeMessageHandlers = (database: Database) =>
           status: `'queued'`,
           created_at: 'now()::timestamptz(3)'
         },
-        json: jsonSql<Schemas['Message']>({
+        rowJsonSql: jsonSql<Schemas['Message']>({
           id: 'id',
           message: 'message',
           status: 'status',
-          createdAt: utcTime('created_at')
+          createdAt: utcTimeSql('created_at')
         })
       }
     )

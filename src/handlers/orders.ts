@@ -1,7 +1,7 @@
 import type { OperationHandlers } from '../../generated/operations.ts'
 import type { components } from '../../generated/types.ts'
 import type { Database } from '../postgres/database.ts'
-import { jsonSql, utcTime } from '../postgres/json-sql.ts'
+import { jsonSql, utcTimeSql } from '../postgres/json-sql.ts'
 import { rawSql } from '../postgres/sql.ts'
 import { makePageHandler } from '../reads/page-handler.ts'
 
@@ -11,7 +11,7 @@ const orderJsonSql = jsonSql<Order>({
   id: 'id',
   petId: 'pet_id',
   quantity: 'quantity',
-  shipDate: utcTime('ship_date'),
+  shipDate: utcTimeSql('ship_date'),
   complete: 'complete'
 })
 
@@ -24,7 +24,7 @@ const listOrdersSql = rawSql`
 `
 
 /** The operations on orders. */
-export const makeOrderHandlers = (database: Database) =>
+export const createOrdersHandlers = (database: Database) =>
   ({
     listOrders: makePageHandler<Order>(
       database,

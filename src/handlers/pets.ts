@@ -33,8 +33,8 @@ const listPetsSql = rawSql`
   LIMIT $2
 `
 
-// With `WHERE status = $3`, PostgreSQL could search the primary key, past all
-// pets of other statuses. These conditions fit the index (status, id).
+// These conditions mean `status = $3 AND id > $1`, for which PostgreSQL could read
+// the primary key, past all other pets. They fit only the index (status, id).
 const listPetsByStatusSql = rawSql`
   SELECT id, ${petJsonSql} AS json
   FROM pets
@@ -52,7 +52,7 @@ const unknownCategory = ({ categoryId }: Schemas['NewPet']) =>
   )
 
 /** The operations on pets. */
-export function makePetHandlers(database: Database) {
+export function createPetsHandlers(database: Database) {
   const unfilteredPage = makePageHandler<Pet>(
     database,
     database.defineStatement('listPets', listPetsSql, { connectionLimit: 4 })
@@ -84,7 +84,7 @@ export function makePetHandlers(database: Database) {
         categoryId: ['category_id', 'bigint'],
         status: ['status', 'text']
       },
-      json: petJsonSql,
+      rowJsonSql: petJsonSql,
       rejectionSql: 'try_lock_category(category_id)',
       whenReferenceUnknown: unknownCategory
     }),

@@ -4,14 +4,14 @@ import {
   badRequest,
   HttpError,
   retryAfterHeader,
-  serviceUnavailable,
-  serviceUnavailableError
+  unavailableError,
+  createUnavailableError
 } from '../errors.ts'
 import { maxBodySize } from '../openapi/json-body.ts'
 import { consequenceOf, OutcomeUnknownError } from '../postgres/failures.ts'
 
-/** The codes of failures that the alerts count. */
-export const alertedErrorCodes = [
+/** The codes whose metrics begin with 0, so that the first failure is seen. */
+export const preinitializedErrorCodes = [
   'internal_error',
   'unavailable',
   'outcome_unknown',
@@ -30,7 +30,7 @@ export const defaultHeaders = (id: string) => ({
 })
 
 /** 404: no route has the path. */
-export const routeNotFound = new HttpError(
+export const routeNotFoundError = new HttpError(
   404,
   'not_found',
   'There is nothing at this path: /docs shows the operations'
@@ -43,14 +43,14 @@ const internalError = new HttpError(
 )
 
 /** The database has a rule that the OpenAPI document lacks, such as a trigger. */
-const rejectedByDatabase = new HttpError(
+const rejectedByDatabaseError = new HttpError(
   500,
   'internal_error',
   'Internal error; the request had no effect: quote the X-Request-Id when you report it',
   { 'x-should-retry': 'false' }
 )
 
-const outcomeUnknown = new HttpError(
+const unconfirmedWriteError = new HttpError(
   503,
   'outcome_unknown',
   'The database did not confirm the write, which may have taken effect: check before you repeat a POST without an Idempotency-Key'
@@ -58,11 +58,11 @@ const outcomeUnknown = new HttpError(
 
 /** The responses to errors of the service and of Fastify. */
 const responsesByCode: Partial<Record<string, HttpError>> = {
-  unavailable: serviceUnavailable,
-  overloaded: serviceUnavailableError(
+  unavailable: unavailableError,
+  overloaded: createUnavailableError(
     'Too many requests are waiting, or this one waited too long; it had no effect: retry'
   ),
-  outcome_unknown: outcomeUnknown,
+  outcome_unknown: unconfirmedWriteError,
   FST_ERR_CTP_BODY_TOO_LARGE: new HttpError(
     413,
     'payload_too_large',
@@ -83,13 +83,13 @@ const responsesByCode: Partial<Record<string, HttpError>> = {
 export function toHttpError(error: unknown): HttpError {
   if (error instanceof HttpError) return error
 
-  if (consequenceOf(error) === 'valuesInvalid') return rejectedByDatabase
+  if (consequenceOf(error) === 'valuesInvalid') return rejectedByDatabaseError
   // Anything can be thrown; the errors of Fastify have a code.
   const { code = '', statusCode = 500 }: Partial<FastifyError> = error ?? {}
   const response = responsesByCode[code]
   if (response !== undefined) return response
   // A file that must not be read: that it exists is nobody's business.
-  if (statusCode === 403) return routeNotFound
+  if (statusCode === 403) return routeNotFoundError
   if (statusCode < 400 || statusCode > 499) return internalError
   return new HttpError(
     statusCode,
@@ -126,7 +126,7 @@ export function sendError(
     request.log.warn({ err: thrown.cause }, body.code)
 
   reply.headers({ ...defaultHeaders(request.id), ...headers })
-  if (error === internalError || error === outcomeUnknown)
+  if (error === internalError || error === unconfirmedWriteError)
     reply.headers(retryHeaders(request))
   reply.code(body.status).send(body)
 }

@@ -4,7 +4,7 @@ import fp from 'fastify-plugin'
 import { collectDefaultMetrics } from 'prom-client'
 import type { Config } from '../config.ts'
 import type { ApiDocument } from '../openapi/document.ts'
-import { alertedErrorCodes } from './error-responses.ts'
+import { preinitializedErrorCodes } from './error-responses.ts'
 import { errorCodeOf, operationIdOf, sentStatusOf } from './request-log.ts'
 import { listen } from './server.ts'
 
@@ -27,7 +27,7 @@ export const httpMetrics = fp<Options>(
       labels: { host: hostname() }
     })
     for (const { id } of [{ id: 'none' }, ...apiDocument.operations]) {
-      for (const code of alertedErrorCodes)
+      for (const code of preinitializedErrorCodes)
         metrics.httpErrors.inc({ operation: id, code }, 0)
     }
 

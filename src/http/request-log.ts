@@ -12,7 +12,7 @@ declare module 'fastify' {
 /** Milliseconds between two lines about unauthenticated requests of a status. */
 const unauthenticatedIntervalMs = 60_000
 
-/** Paths that a proxy or a scraper requests all the time. */
+/** Paths that proxies and probes request all the time. */
 const unloggedPaths = ['/livez', '/readyz']
 
 /** The client's X-Request-Id if it is well-formed, otherwise a new one. */
@@ -30,8 +30,8 @@ export const operationIdOf = ({ routeOptions }: FastifyRequest): string =>
  * left; to be asked when the response is closed.
  */
 export const errorCodeOf = ({ errorCode, raw }: FastifyRequest) =>
-  // A closed connection is the only sign on Node.js 20: it finishes a response
-  // that it has cut off.
+  // Only the connection shows it: Node.js 20 reports a response as finished that
+  // it has cut off.
   errorCode ?? (raw.socket.destroyed ? 'aborted' : undefined)
 
 /** The status that was sent; undefined if the client left before that. */

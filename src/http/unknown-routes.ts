@@ -1,6 +1,6 @@
 import fp from 'fastify-plugin'
 import { HttpError } from '../errors.ts'
-import { routeNotFound } from './error-responses.ts'
+import { routeNotFoundError } from './error-responses.ts'
 
 /** Rejects unknown paths with 404, and unsupported methods with 405. */
 export const unknownRoutes = fp(
@@ -15,14 +15,14 @@ export const unknownRoutes = fp(
           (name) => name !== 'OPTIONS' && app.findRoute({ method: name, url })
         )
         .join(', ')
-      if (allow === '') return done(routeNotFound)
+      if (allow === '') return done(routeNotFoundError)
 
       const message = `This path supports ${allow}, not ${method}`
       done(new HttpError(405, 'method_not_allowed', message, { allow }))
     })
     // Swagger UI calls it for a file that it does not have.
     app.setNotFoundHandler(() => {
-      throw routeNotFound
+      throw routeNotFoundError
     })
   },
   { name: 'unknown-routes' }

@@ -19,8 +19,8 @@ declare const schema: unique symbol
 /**
  * A body that is JSON already, such as PostgreSQL has written. The compiler
  * knows its schema, and rejects JSON of another one, as in
- * `listCategories: async () => jsonOfPets`. A pet has all that a category
- * requires; in a function, only equal schemas match.
+ * `listCategories: async () => jsonOfPets`. With `[schema]: Schema`, a pet would
+ * do, because it has all that a category requires.
  */
 export type SerializedJson<Schema> = (Buffer | string) & {
   readonly [schema]: (value: Schema) => Schema
@@ -32,7 +32,7 @@ type Success<Responses> = Json<
 >
 
 /** Node.js gives the names of headers in lower case. */
-type LowerCase<Headers> = {
+type LowercaseKeys<Headers> = {
   [Name in keyof Headers as Lowercase<Name & string>]: Headers[Name]
 }
 
@@ -45,7 +45,7 @@ export type OperationHandler<Operation extends OperationTypes> = (
   request: FastifyRequest<{
     Params: Operation['parameters']['path']
     Querystring: NonNullable<Operation['parameters']['query']>
-    Headers: LowerCase<NonNullable<Operation['parameters']['header']>>
+    Headers: LowercaseKeys<NonNullable<Operation['parameters']['header']>>
     Body: Json<Operation['requestBody']>
   }>,
   reply: FastifyReply

@@ -33,8 +33,7 @@ interface Options {
  * - Rejection of a body where the operation has none.
  * - The status of the success, and the headers of a deprecation.
  *
- * It has a scope of its own: other routes parse and validate as Fastify does by
- * default.
+ * It is encapsulated: other routes parse and validate as Fastify does by default.
  */
 export const operationRoutes: FastifyPluginAsync<Options> = async (
   app,
@@ -51,7 +50,7 @@ export const operationRoutes: FastifyPluginAsync<Options> = async (
       ...(operation.hasBody ? [] : [rejectBody])
     ],
     preValidation: operation.hasBody ? [requireBody] : [],
-    preHandler: prepareResponse(operation)
+    preHandler: makePrepareResponse(operation)
   })
   const routes = new Map<string, object>(
     apiDocument.operations.map((one) => [one.id, routeOf(one)])
@@ -67,7 +66,7 @@ export const operationRoutes: FastifyPluginAsync<Options> = async (
 }
 
 /** Sets what the responses of an operation have in common. */
-const prepareResponse =
+const makePrepareResponse =
   ({ successStatus, deprecationHeaders }: ApiOperation) =>
   (_request: unknown, reply: FastifyReply, done: () => void) => {
     reply

@@ -40,14 +40,14 @@ export const validatorCompiler: FastifySchemaCompiler<Schema> = ({
 }) => {
   switch (httpPart) {
     case 'body':
-      return validator(schema, 'body')
+      return makeValidator(schema, 'body')
     case 'headers':
-      return validator(headerSchema(schema, method), 'header')
+      return makeValidator(headerSchema(schema, method), 'header')
     case 'params':
-      return parameterValidator(schema, 'path')
+      return makeParameterValidator(schema, 'path')
     default:
       // Otherwise, a misspelt filter would be lost silently.
-      return parameterValidator(
+      return makeParameterValidator(
         { ...schema, additionalProperties: false },
         'query'
       )
@@ -82,8 +82,8 @@ function headerSchema({ properties = {} }: Schema, method: unknown): Schema {
 /** One text for each integer. Ajv would also convert `01`, `0x1` and `1e0`. */
 const integerPattern = /^(0|-?[1-9]\d*)$/
 
-function parameterValidator(schema: Schema, part: string) {
-  const validate = validator(schema, part)
+function makeParameterValidator(schema: Schema, part: string) {
+  const validate = makeValidator(schema, part)
   const integers = Object.entries(schema.properties ?? {})
     .filter(([, one]) => typeof one === 'object' && one.type === 'integer')
     .map(([name]) => name)
@@ -99,7 +99,7 @@ function parameterValidator(schema: Schema, part: string) {
 }
 
 /** @param part what messages call the whole value */
-function validator(schema: Schema, part: string) {
+function makeValidator(schema: Schema, part: string) {
   const validate = ajv.compile(schema)
 
   return (value: unknown) => {

@@ -31,7 +31,7 @@ export const poolSize = 20
 export interface Statement {
   name: string
   text: string
-  /** How many connections `batch` and `share` let it use at the same time. */
+  /** How many connections `batch` and `batchEqual` let it use at a time. */
   connectionLimit: number
 }
 
@@ -74,7 +74,7 @@ export class Database {
    * Whether any statement has succeeded. Before that, failures are not logged
    * here, because readiness.ts logs why the database is not ready.
    */
-  #hasResponded = false
+  #hasSucceeded = false
 
   /**
    * Connections are made on first use.
@@ -137,37 +137,37 @@ export class Database {
   }
 
   /**
-   * Runs a statement that does no harm if it runs twice, such as a SELECT.
+   * Runs an idempotent statement: one that does no harm if it runs twice. It is
+   * sent only once, too, but its errors say that it can be sent again.
    *
    * @returns its rows
    * @throws DatabaseUnavailableError, or the error that PostgreSQL sent: see
    *   failures.ts
    */
-  read<Row extends QueryResultRow>(
+  runIdempotent<Row extends QueryResultRow>(
     statement: Statement,
     values: unknown[]
   ): Promise<Row[]> {
-    return this.#run(statement, values, { isWrite: false })
+    return this.#run(statement, values, { isIdempotent: true })
   }
 
   /**
-   * Runs a statement that must not run twice, and commits it. The service never
-   * sends it again.
+   * Runs a statement that must not run twice, and commits it.
    *
    * @returns its rows
-   * @throws OutcomeUnknownError, and the errors of `read`
+   * @throws OutcomeUnknownError, and the errors of `runIdempotent`
    */
-  write<Row extends QueryResultRow>(
+  runOnce<Row extends QueryResultRow>(
     statement: Statement,
     values: unknown[]
   ): Promise<Row[]> {
-    return this.#run(statement, values, { isWrite: true })
+    return this.#run(statement, values, { isIdempotent: false })
   }
 
   async #run<Row extends QueryResultRow>(
     { name, text }: Statement,
     values: unknown[],
-    { isWrite }: { isWrite: boolean }
+    { isIdempotent }: { isIdempotent: boolean }
   ): Promise<Row[]> {
     const end = this.#metrics.statementDuration.startTimer({ statement: name })
     let connection: PoolClient | undefined
@@ -178,13 +178,13 @@ export class Database {
         throw new Error('the wait for the synchronous standby was cancelled')
 
       connection.release()
-      this.#hasResponded = true
+      this.#hasSucceeded = true
       end({ result: 'ok' })
       return rows
     } catch (error) {
       connection?.release(!keepsConnection(error))
       end({ result: 'failed' })
-      const failure = connection ? failureOf(error, isWrite) : error
+      const failure = connection ? failureOf(error, isIdempotent) : error
       this.#report(failure, name)
       throw failure
     }
@@ -198,7 +198,7 @@ export class Database {
   batch<Item, Result>(
     { connectionLimit }: Statement,
     run: (items: Item[]) => Promise<Result[]>,
-    options: Pick<BatchOptions, 'maxSize' | 'sharesEqual'> = {}
+    options: Pick<BatchOptions, 'maxItems' | 'mergeEqual'> = {}
   ): (item: Item) => Promise<Result> {
     return batch(run, {
       maxConcurrentRuns: connectionLimit,
@@ -209,15 +209,15 @@ export class Database {
 
   /**
    * Lets equal calls that wait at the same time share one run and its result:
-   * ten requests for the same page cause one statement. It is a batch of one
-   * item, which equal calls share. Items are equal if their JSON is.
+   * ten requests for the same page cause one statement. Items are equal if their
+   * JSON is.
    */
-  share<Item, Result>(
+  batchEqual<Item, Result>(
     statement: Statement,
     run: (item: Item) => Promise<Result>
   ): (item: Item) => Promise<Result> {
     const runFirst = async ([item]: Item[]) => [await run(item as Item)]
-    return this.batch(statement, runFirst, { maxSize: 1, sharesEqual: true })
+    return this.batch(statement, runFirst, { maxItems: 1, mergeEqual: true })
   }
 
   /** Waits for the statements in flight and closes every connection. */
@@ -234,7 +234,7 @@ export class Database {
     }
   }
 
-  /** Counts a failure, and logs it once a minute. */
+  /** Counts a failure, logs an outage, and ends abandoned writes. */
   #report(failure: unknown, statement: string): void {
     const isOutage =
       failure instanceof DatabaseUnavailableError ||
@@ -242,7 +242,7 @@ export class Database {
     const code = isOutage ? failure.code : 'internal_error'
     this.#metrics.databaseErrors.inc({ code })
     // sendError logs the others, with their requests.
-    if (!isOutage || !this.#hasResponded) return
+    if (!isOutage || !this.#hasSucceeded) return
 
     const { code: sqlState = 'none' } = postgresErrorIn(failure)
     const now = performance.now()
@@ -252,13 +252,15 @@ export class Database {
     }
     // The server process may still wait for the standby.
     if (sqlState === 'none' && failure instanceof OutcomeUnknownError)
-      this.read(this.#endAbandonedWrites, [this.timeoutMs]).catch(() => {})
+      this.runIdempotent(this.#endAbandonedWrites, [this.timeoutMs]).catch(
+        () => {}
+      )
   }
 }
 
 /**
- * Runs a statement on a connection. A config object, which pg copies property
- * by property, and its promise would make a small read take a tenth longer.
+ * Runs a statement on a connection. With a config object, pg would copy its
+ * properties and make a promise: a small read would take a tenth longer.
  */
 const execute = <Row extends QueryResultRow>(
   connection: PoolClient,

@@ -3,13 +3,13 @@ import { messageOf } from '../errors.ts'
 
 /**
  * What follows from an error of PostgreSQL, by its SQLSTATE, or else by the
- * class of the SQLSTATE, its first two characters: 53100 is `noEffect`, although
+ * class of the SQLSTATE, its first two characters: 53100 is `retryable`, although
  * 53 is `outcomeUnknown`. The severity cannot be used, because lc_messages
  * translates it.
  *
- * | consequence     | after a write       | after a read        | connection |
+ * | consequence     | after runOnce       | after runIdempotent | connection |
  * |-----------------|---------------------|---------------------|------------|
- * | noEffect        | DatabaseUnavailable | DatabaseUnavailable | kept       |
+ * | retryable       | DatabaseUnavailable | DatabaseUnavailable | kept       |
  * | staleConnection | DatabaseUnavailable | DatabaseUnavailable | closed     |
  * | outcomeUnknown  | OutcomeUnknown      | DatabaseUnavailable | closed     |
  * | valuesInvalid   | the error itself    | the error itself    | kept       |
@@ -21,7 +21,7 @@ import { messageOf } from '../errors.ts'
  */
 const sqlStatesByConsequence = {
   /** The statement had no effect, and can be sent again. */
-  noEffect: [
+  retryable: [
     '40001', // serialization_failure
     '40P01', // deadlock_detected
     '53100', // disk_full
@@ -104,7 +104,7 @@ export function consequenceOf(error: unknown): Consequence {
 
 /** Whether the connection can run the next statement after this error. */
 export const keepsConnection = (error: unknown): boolean =>
-  ['noEffect', 'valuesInvalid'].includes(consequenceOf(error))
+  ['retryable', 'valuesInvalid'].includes(consequenceOf(error))
 
 /** The fields that PostgreSQL has sent in an error, or in its cause. */
 export function postgresErrorIn(error: unknown): Partial<pg.DatabaseError> {
@@ -140,17 +140,17 @@ export class OutcomeUnknownError extends Error {
 /**
  * Returns the error for the caller of a failed statement: see the table above.
  *
- * @param isWrite whether the statement must not run twice
+ * @param isIdempotent whether the statement does no harm if it runs twice
  */
-export function failureOf(error: unknown, isWrite: boolean): unknown {
+export function failureOf(error: unknown, isIdempotent: boolean): unknown {
   switch (consequenceOf(error)) {
     case 'valuesInvalid':
     case 'other':
       return error
     case 'outcomeUnknown':
-      return isWrite
-        ? new OutcomeUnknownError(error)
-        : new DatabaseUnavailableError(error)
+      return isIdempotent
+        ? new DatabaseUnavailableError(error)
+        : new OutcomeUnknownError(error)
     default:
       return new DatabaseUnavailableError(error)
   }

@@ -9,8 +9,8 @@ export type JsonSql<Schema> = string & {
 }
 
 /**
- * Makes the SQL expression that writes a row as JSON. The first column must not
- * be NULL; another one that is NULL is left out. Joined texts take PostgreSQL
+ * Makes the SQL expression that writes a row as JSON: NULL if the first column
+ * is, and without other columns that are NULL. Joined texts take PostgreSQL
  * half as long as `json_strip_nulls(json_build_object(…))`.
  *
  * @example jsonSql<Pet>({ id: 'id', categoryId: 'category_id', … })
@@ -28,5 +28,5 @@ export function jsonSql<Schema>(columns: {
 }
 
 /** The SQL of a time as the API returns it: in UTC, with milliseconds. */
-export const utcTime = (column: string) =>
+export const utcTimeSql = (column: string) =>
   rawSql`to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`

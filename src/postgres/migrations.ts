@@ -17,8 +17,8 @@ const connectTimeoutMs = 5000
  * the same. The wait for another migration has no limit.
  *
  * While a migration waits for a lock of a table, the statements of the service
- * wait behind it. So it waits for at most two seconds: by default, a statement
- * may take five.
+ * wait behind it, and fail after half a second. So it waits for at most two
+ * seconds.
  *
  * The commit does not wait for a synchronous standby: while that is away, the
  * locks of the migration would stop all reads. No row can be lost by this,

@@ -34,11 +34,11 @@ export function makeCheckReady(database: Database): () => Promise<void> {
 
   async function appliedNames(): Promise<string[]> {
     try {
-      const rows = await database.read<{ name: string }>(applied, [])
+      const rows = await database.runIdempotent<{ name: string }>(applied, [])
       return rows.map(({ name }) => name)
     } catch (error) {
       if (postgresErrorIn(error).code !== '42P01') throw error
-      const tables = await database.read(unreleasedTables, [])
+      const tables = await database.runIdempotent(unreleasedTables, [])
       if (tables.length > 0)
         throw new UnrecoverableDatabaseError(unreleasedMessage)
       throw error
@@ -58,7 +58,7 @@ export function makeCheckReady(database: Database): () => Promise<void> {
     logged = line
   }
 
-  return database.share<void, void>(applied, async () => {
+  return database.batchEqual<void, void>(applied, async () => {
     try {
       await check()
       logChange('the database is ready', 'info')

@@ -21,7 +21,7 @@ import type { ResponseBuffers } from './response-buffers.ts'
  * docs/architecture.md says why equal fingerprints mean equal rows. `$2` limits
  * only what is sent: PostgreSQL builds the whole list before it measures it.
  */
-const listSql = (table: string, json: string) => rawSql`
+const listSql = (table: string, rowJsonSql: string) => rawSql`
   WITH current_fingerprint AS MATERIALIZED (
     SELECT concat_ws(
       ' ',
@@ -35,7 +35,7 @@ const listSql = (table: string, json: string) => rawSql`
     SELECT
       fingerprint,
       CASE WHEN fingerprint IS DISTINCT FROM $1 THEN (
-        SELECT '[' || coalesce(string_agg(${json}, ',' ORDER BY id), '') || ']'
+        SELECT '[' || coalesce(string_agg(${rowJsonSql}, ',' ORDER BY id), '') || ']'
         FROM ${table}
       ) END AS body
     FROM current_fingerprint
@@ -70,11 +70,11 @@ interface ListDefinition<Item> {
    */
   table: string
   /** Writes an item. */
-  json: JsonSql<Item>
+  rowJsonSql: JsonSql<Item>
 }
 
 /** Not a 503, because a repeated request would get the same error. */
-const listTooLong = new HttpError(
+const listTooLongError = new HttpError(
   507,
   'list_too_long',
   'The list is too long for this service: tell its operator'
@@ -89,9 +89,12 @@ const listTooLong = new HttpError(
 export function makeListHandler<Item>(
   database: Database,
   buffers: ResponseBuffers,
-  { operationId, table, json }: ListDefinition<Item>
+  { operationId, table, rowJsonSql }: ListDefinition<Item>
 ) {
-  const statement = database.defineStatement(operationId, listSql(table, json))
+  const statement = database.defineStatement(
+    operationId,
+    listSql(table, rowJsonSql)
+  )
   const read = makeReadList(database, buffers.limit, statement)
 
   return async (
@@ -99,7 +102,7 @@ export function makeListHandler<Item>(
     reply: FastifyReply
   ): Promise<SerializedJson<Item[]> | FastifyReply> => {
     const { body } = await read()
-    if (body === undefined) throw listTooLong
+    if (body === undefined) throw listTooLongError
 
     const { headers, content } = await body.negotiate(request.headers)
     if (content !== undefined) buffers.track(body, reply.raw)
@@ -127,7 +130,7 @@ function makeReadList(
 
   async function read(): Promise<CachedList> {
     const values = [cached.fingerprint, maxSize]
-    const rows = await database.read<ListRow>(statement, values)
+    const rows = await database.runIdempotent<ListRow>(statement, values)
     const [{ fingerprint, size, body: text }] = rows as [ListRow]
     if (size === null) return cached
 
@@ -137,5 +140,5 @@ function makeReadList(
     return cached
   }
 
-  return database.share<void, CachedList>(statement, read)
+  return database.batchEqual<void, CachedList>(statement, read)
 }

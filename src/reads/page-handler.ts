@@ -27,8 +27,8 @@ export function makePageHandler<Item>(
   database: Database,
   statement: Statement
 ) {
-  const readRows = database.share(statement, (values: unknown[]) =>
-    database.read<PageRow<Item>>(statement, values)
+  const readRows = database.batchEqual(statement, (values: unknown[]) =>
+    database.runIdempotent<PageRow<Item>>(statement, values)
   )
 
   return async (
@@ -37,7 +37,7 @@ export function makePageHandler<Item>(
   ): Promise<SerializedJson<Item[]>> => {
     const { after, limit, ...filters } = query
     // One more row than the page has tells whether another page follows.
-    const values = [after, limit + 1, ...valuesByName(filters)]
+    const values = [after, limit + 1, ...valuesInNameOrder(filters)]
     const rows = await readRows(values)
     const page = rows.slice(0, limit)
     const last = page.at(-1)
@@ -53,7 +53,7 @@ export function makePageHandler<Item>(
 }
 
 /** Not in the order in which the client sent them. */
-const valuesByName = (filters: Record<string, unknown>): unknown[] =>
+const valuesInNameOrder = (filters: Record<string, unknown>): unknown[] =>
   Object.keys(filters)
     .sort()
     .map((name) => filters[name])

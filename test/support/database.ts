@@ -119,8 +119,8 @@ export async function connect(t: Test, url: string): Promise<pg.Client> {
 }
 
 /** Opens the database as the service does, and closes it when the test ends. */
-export function openDatabase(t: Test, url: string, timeout = 5000): Database {
-  const config = { DATABASE_TIMEOUT_MS: timeout }
+export function openDatabase(t: Test, url: string, timeoutMs = 5000): Database {
+  const config = { DATABASE_TIMEOUT_MS: timeoutMs }
   const database = new Database(url, config, testLog, new Metrics())
   t.teardown(() => database.close())
   return database

@@ -4,7 +4,7 @@ import path from 'node:path'
 import type { Test } from 'tap'
 import { startEmbeddedPostgres } from '../../tools/start/embedded-postgres.ts'
 import { query, requiredVariable, temporaryFolder } from './database.ts'
-import { startProxy } from './proxy.ts'
+import { startDatabaseProxy } from './proxy.ts'
 import { until } from './until.ts'
 
 /** Copies the DATA_DIR of a server that has stopped. */
@@ -22,7 +22,7 @@ export async function startDedicatedPostgres(t: Test) {
   let server = await startEmbeddedPostgres(folder)
   t.teardown(() => server.stop())
   // Its address stays when the server starts again.
-  const { url, state, disconnectOn, passThrough } = await startProxy(
+  const { url, state, disconnectOn, passThrough } = await startDatabaseProxy(
     t,
     server.url
   )

@@ -15,7 +15,7 @@ interface RequestChange {
  * The requests that get the examples of errors, by the names of the examples.
  * Each operation that has the example sends the request.
  */
-const requestChangesByError: Record<string, RequestChange> = {
+const requestChangesByExample: Record<string, RequestChange> = {
   missingApiKey: { headers: { Authorization: '' } },
   invalidApiKey: { headers: { Authorization: 'Bearer x' } },
   missingName: { body: {} },
@@ -161,7 +161,7 @@ function requestsOfNames(operation: Operation) {
 /** All requests that get examples of an operation, with their responses. */
 export function exampleCases(operation: Operation) {
   const errors = responseExamples(operation).flatMap(({ name, response }) => {
-    const change = requestChangesByError[name]
+    const change = requestChangesByExample[name]
     return change === undefined
       ? []
       : {

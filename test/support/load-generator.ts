@@ -24,14 +24,14 @@ interface Retries {
   /** Milliseconds before the next attempt. */
   delayMs: (attempt: number, retryAfter: number) => number
   /** Milliseconds before the next create. */
-  pauseMs: number
+  thinkTimeMs: number
 }
 
 /** Faster than a client should be, without an end. */
 const quickRetries: Retries = {
   maxAttempts: Infinity,
   delayMs: () => 20,
-  pauseMs: 0
+  thinkTimeMs: 0
 }
 
 /** As openapi.yaml says, but after at most 15 s. */
@@ -41,7 +41,7 @@ export const documentedRetries = (maxAttempts = 8): Retries => ({
     Math.max(Math.min(0.1 * 2 ** attempt, 15), retryAfter) *
     1000 *
     (1 + Math.random() / 2),
-  pauseMs: 100
+  thinkTimeMs: 100
 })
 
 /** Sends a request to the categories. */
@@ -159,7 +159,7 @@ export class LoadGenerator {
   async #repeat(act: (count: number) => Promise<void>): Promise<void> {
     for (let count = 1; !this.#isStopped; count++) {
       await act(count)
-      await sleep(this.#retries.pauseMs)
+      await sleep(this.#retries.thinkTimeMs)
     }
   }
 

@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import type { QueryResultRow } from 'pg'
 import t from 'tap'
-import { makeDeleteExpired } from '../../src/creates/expired-idempotency-keys.ts'
+import { makeDeleteExpiredIdempotencyKeys } from '../../src/creates/expired-idempotency-keys.ts'
 import type { Statement } from '../../src/postgres/database.ts'
 import { beginTransaction, connect } from '../../test/support/database.ts'
 import { get, idempotencyKey, post } from '../../test/support/requests.ts'
@@ -91,7 +91,7 @@ t.test('operations cost as much on 10^6 rows as on 10^4', async (t) => {
   // As a backup does, this keeps what is removed.
   const level = 'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ'
   await beginTransaction(t, databaseUrl, `${level}; SELECT FROM categories`)
-  await makeDeleteExpired(database)()
+  await makeDeleteExpiredIdempotencyKeys(database)()
   const removals = costs.splice(0)
   t.ok(removals.length > 1990)
   for (const some of [removals.slice(0, 21), removals.slice(-22, -1)]) {

@@ -41,7 +41,7 @@ ${images}
   const sh = shellIn(clone, { BACKUPS: backups })
 
   /** Runs a block of commands below a heading of the page, from 0. */
-  const documented = (heading: string, index = 0, variables = {}) =>
+  const runDocumented = (heading: string, index = 0, variables = {}) =>
     sh(commandsBelow('docs/operations.md', heading)[index], variables)
 
   /** Makes a commit, so that there is a new version. */
@@ -53,14 +53,21 @@ ${images}
 ${statements}
 SQL`)
 
-  return { clone, url: `http://127.0.0.1:${port}`, sh, documented, commit, sql }
+  return {
+    clone,
+    url: `http://127.0.0.1:${port}`,
+    sh,
+    runDocumented,
+    commit,
+    sql
+  }
 }
 
 const lastLine = (output: string) => String(output.split('\n').at(-1))
 
 const production = installation('petcat-test', 3907)
 const staging = installation('petcat-test-staging', 3910)
-const { url, sh, documented, sql } = production
+const { url, sh, runDocumented, sql } = production
 const running = () =>
   sh('grep ^VERSION= .env; docker compose ps -aq api | sort')
 
@@ -70,8 +77,8 @@ t.teardown(async () => {
   rmSync(folder, { recursive: true })
 })
 
-await documented('Install')
-const apiKey = lastLine(await documented('Install', 1))
+await runDocumented('Install')
+const apiKey = lastLine(await runDocumented('Install', 1))
 
 /**
  * Lets commands run while clients create. No create may be lost or doubled, no
@@ -154,18 +161,18 @@ t.test('a roll and a roll back fail no request', async (t) => {
     sh("docker inspect -f '{{.Image}}' $(docker compose ps -q api)")
   const firstImage = await image()
   await production.commit()
-  await underLoad(t, () => documented('Upgrade'))
+  await underLoad(t, () => runDocumented('Upgrade'))
   t.notMatch(await running(), new RegExp(first.replaceAll('\n', '|')))
   await sh('git checkout -q HEAD~1')
-  await underLoad(t, () => documented('Upgrade'))
+  await underLoad(t, () => runDocumented('Upgrade'))
   t.equal(await image(), firstImage)
 })
 
 t.test('a request is found after a roll by its X-Request-Id', async (t) => {
   const headers = { authorization: `Bearer ${apiKey}`, 'x-request-id': 'mine' }
   await fetch(`${url}/v1/categories`, { headers })
-  await documented('Upgrade')
-  const lines = await documented('Find a request', 0, { REQUEST_ID: 'mine' })
+  await runDocumented('Upgrade')
+  const lines = await runDocumented('Find a request', 0, { REQUEST_ID: 'mine' })
   t.match(lines, /"operation":"listCategories"/)
 })
 
@@ -174,7 +181,7 @@ t.test('a roll that fails, or is interrupted, changes nothing', async (t) => {
   await t.rejects(sh('flock deploy deploy/roll'), /Nothing was changed/)
   await production.commit()
   await underLoad(t, async () => {
-    const roll = documented('Upgrade', 0, { LOG_LEVEL: 'mistake' })
+    const roll = runDocumented('Upgrade', 0, { LOG_LEVEL: 'mistake' })
     await t.rejects(roll, /LOG_LEVEL[^]*The old one goes on/)
     await t.rejects(
       sh(`deploy/roll & roll=$!
@@ -192,7 +199,7 @@ t.test('a killed replica', async (t) => {
     () => sh('docker kill $(docker compose ps -q api | sed -n 1p)'),
     outage
   )
-  await documented('Upgrade')
+  await runDocumented('Upgrade')
   const states = await sh(
     "docker compose ps -a api --format '{{.Image}} {{.State}}' | sort -u"
   )
@@ -225,7 +232,7 @@ t.test('the proxy loads its configuration', async (t) => {
   await sh(
     `sed -i '/default_backend api/i http-request return status 200 if { path /added }' deploy/proxy/haproxy.cfg`
   )
-  await underLoad(t, () => documented('Configure'))
+  await underLoad(t, () => runDocumented('Configure'))
   t.equal((await fetch(`${url}/added`)).status, 200)
   await sh('git checkout deploy/proxy; docker compose kill -s USR2 proxy')
 })
@@ -249,15 +256,15 @@ t.test('dump and restore, with objects of other owners', async (t) => {
   const before = await state()
   let DUMP = ''
   await underLoad(t, async () => {
-    DUMP = lastLine(await documented('Back up'))
+    DUMP = lastLine(await runDocumented('Back up'))
   })
   const modes = await sh(`stat -c %a ${DUMP.replace(/dump$/, '*')}`)
   t.equal(modes, '600\n600\n600')
 
   await t.rejects(
-    documented('Restore', 0, { DUMP: path.join(production.clone, '.env') })
+    runDocumented('Restore', 0, { DUMP: path.join(production.clone, '.env') })
   )
-  const drop = lastLine(await documented('Restore', 0, { DUMP }))
+  const drop = lastLine(await runDocumented('Restore', 0, { DUMP }))
   const [, ...rest] = (await state()).split('|')
   t.same(rest, before.split('|').slice(1))
   await sh(drop)
@@ -265,8 +272,8 @@ t.test('dump and restore, with objects of other owners', async (t) => {
   await sql(
     'ALTER TABLE categories DISABLE TRIGGER USER; DELETE FROM categories'
   )
-  await t.rejects(documented('Back up'), /had \d+ rows[^]*\.suspect/)
-  await documented('Restore', 0, { DUMP })
+  await t.rejects(runDocumented('Back up'), /had \d+ rows[^]*\.suspect/)
+  await runDocumented('Restore', 0, { DUMP })
 })
 
 t.test('the last dumps are kept, whatever their age', async (t) => {
@@ -282,10 +289,10 @@ t.test('the last dumps are kept, whatever their age', async (t) => {
 
 t.test('staging is upgraded beside production', async (t) => {
   const before = await running()
-  await staging.documented('Install')
+  await staging.runDocumented('Install')
   await staging.commit()
   await underLoad(t, async () => {
-    await staging.documented('Upgrade')
+    await staging.runDocumented('Upgrade')
     await sh('docker compose up -d --wait')
   })
   t.equal(await running(), before)
@@ -293,8 +300,8 @@ t.test('staging is upgraded beside production', async (t) => {
 
 t.test('PostgreSQL is upgraded to a major version', async (t) => {
   const upgrade = async () => {
-    const DUMP = lastLine(await documented('Upgrade PostgreSQL'))
-    await documented('Upgrade PostgreSQL', 1, { DUMP })
+    const DUMP = lastLine(await runDocumented('Upgrade PostgreSQL'))
+    await runDocumented('Upgrade PostgreSQL', 1, { DUMP })
   }
   await underLoad(t, upgrade, outage, documentedRetries(100))
   t.match(await sql('SHOW server_version'), /^18/)

@@ -44,7 +44,7 @@ export function asServerUser(owner: Stats | undefined): string[] {
   }
 
   const { uid, gid } = owner ?? nobody
-  // Any other process of another owner could use the server's capability.
+  // Other processes of a used id could use the server's capability.
   const isUnused = !owner || (uid >= firstUserId && uid < endOfUserIds)
   return [
     'setpriv',
