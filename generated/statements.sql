@@ -70,7 +70,7 @@ FROM candidate
 LEFT JOIN stored ON stored.id = candidate.id
 ORDER BY ordinal;
 
--- createCategoryOnce
+-- createCategoryIdempotent
 WITH input AS MATERIALIZED (
   SELECT (value ->> 0)::text AS name, (value ->> 1)::text AS description, (value ->> 2)::bytea AS key_hash, (value ->> 3)::bytea AS body_hash, ordinal
   FROM jsonb_array_elements($1) WITH ORDINALITY AS element (value, ordinal)
@@ -179,7 +179,7 @@ FROM candidate
 LEFT JOIN stored ON stored.id = candidate.id
 ORDER BY ordinal;
 
--- createMessageOnce
+-- createMessageIdempotent
 WITH input AS MATERIALIZED (
   SELECT (value ->> 0)::text AS message, (value ->> 1)::bytea AS key_hash, (value ->> 2)::bytea AS body_hash, ordinal
   FROM jsonb_array_elements($1) WITH ORDINALITY AS element (value, ordinal)
@@ -315,7 +315,7 @@ FROM candidate
 LEFT JOIN stored ON stored.id = candidate.id
 ORDER BY ordinal;
 
--- createPetOnce
+-- createPetIdempotent
 WITH input AS MATERIALIZED (
   SELECT (value ->> 0)::text AS name, (value ->> 1)::bigint AS category_id, (value ->> 2)::text AS status, (value ->> 3)::bytea AS key_hash, (value ->> 4)::bytea AS body_hash, ordinal
   FROM jsonb_array_elements($1) WITH ORDINALITY AS element (value, ordinal)

@@ -33,14 +33,14 @@ export interface BatchOptions {
    */
   maxWaitMs: number
   /** Maximum number of runs at the same time. */
-  maxConcurrentRuns: number
+  concurrency: number
   /** Maximum number of items in a run. */
   maxItems?: number
   /**
    * Whether calls with equal items share one of them, and its result. Items are
    * equal if their JSON is.
    */
-  mergeEqual?: boolean
+  sharesEqual?: boolean
 }
 
 /**
@@ -49,7 +49,7 @@ export interface BatchOptions {
  * statement.
  *
  * Calls share a run, in their order, if they arrive in the same tick, or while
- * `maxConcurrentRuns` runs are in progress. A run that has started takes no
+ * `concurrency` runs are in progress. A run that has started takes no
  * further call, so it sees all that was done before its calls.
  *
  * @param run processes all items and returns their results in the same order;
@@ -60,9 +60,9 @@ export function batch<Item, Result>(
   run: (items: Item[]) => Promise<Result[]>,
   {
     maxWaitMs,
-    maxConcurrentRuns,
+    concurrency,
     maxItems = maxQueueLength,
-    mergeEqual
+    sharesEqual
   }: BatchOptions
 ): (item: Item) => Promise<Result> {
   /** The oldest entries are first. */
@@ -110,7 +110,7 @@ export function batch<Item, Result>(
   return (item) =>
     new Promise((resolve, reject) => {
       const caller = { resolve, reject }
-      const identity = mergeEqual ? JSON.stringify(item) : caller
+      const identity = sharesEqual ? JSON.stringify(item) : caller
       const equal = queue.get(identity)
       if (equal !== undefined) {
         equal.callers.push(caller)
@@ -122,7 +122,7 @@ export function batch<Item, Result>(
       }
       const deadline = performance.now() + maxWaitMs
       queue.set(identity, { item, deadline, callers: [caller] })
-      if (activeRuns < maxConcurrentRuns) void runUntilEmpty()
+      if (activeRuns < concurrency) void runUntilEmpty()
     })
 }
 

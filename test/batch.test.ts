@@ -3,7 +3,7 @@ import { batch } from '../src/batch.ts'
 
 // What requests see of batches is tested with the operations.
 
-const patient = { maxConcurrentRuns: 1, maxWaitMs: Infinity }
+const patient = { concurrency: 1, maxWaitMs: Infinity }
 
 t.test('2,500 calls may wait', async (t) => {
   const call = batch((items: number[]) => Promise.resolve(items), patient)
@@ -20,7 +20,7 @@ t.test('calls that wait for too long reject as overload', async (t) => {
     return Promise.resolve(items)
   }
   const call = batch(runSlowly, {
-    maxConcurrentRuns: 1,
+    concurrency: 1,
     maxWaitMs: 1500,
     maxItems: 1
   })
@@ -42,7 +42,7 @@ t.test('calls that wait with equal items share one of them', async (t) => {
     runs.push(items)
     return Promise.resolve(items)
   }
-  const call = batch(run, { ...patient, maxItems: 2, mergeEqual: true })
+  const call = batch(run, { ...patient, maxItems: 2, sharesEqual: true })
 
   // The last two are equal as texts.
   const pages = [

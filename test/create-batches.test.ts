@@ -144,7 +144,7 @@ t.test('no row of a batch makes another row fail', async (t) => {
   await gates.open(1)
   t.equal(await storing, 201)
 
-  for (const name of ['createPet', 'createPetOnce'])
+  for (const name of ['createPet', 'createPetIdempotent'])
     t.equal(await successes(second.app, name), 2, 'a batch is one statement')
   const stored = await run('SELECT name FROM pets ORDER BY name')
   const expected = batch

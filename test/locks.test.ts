@@ -1,8 +1,8 @@
 // A table that another transaction has locked delays the operations that need
 // it, and no others.
+import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { makeDeleteExpiredIdempotencyKeys } from '../src/creates/expired-idempotency-keys.ts'
-import { poolSize } from '../src/postgres/database.ts'
 import {
   createDatabase,
   lockTable,
@@ -88,10 +88,14 @@ for (const table of tables) {
   })
 }
 
-t.test('no statement waits for the connections of another one', (t) => {
+t.test('the documents say how many connections a replica uses', (t) => {
   makeDeleteExpiredIdempotencyKeys(service.database)
   const statements = [...service.database.statements.values()]
-  const sum = statements.reduce((total, one) => total + one.connectionLimit, 0)
-  t.ok(sum <= poolSize, `${sum} connections`)
+  const sum = statements.reduce((total, one) => total + one.concurrency, 0)
+  const has = (file: string, text: string) =>
+    t.match(readFileSync(file, 'utf8'), text)
+  has('docs/growing.md', `${2 * sum} for each replica during an upgrade`)
+  has('docs/decisions.md', `${sum} in all`)
+  has('docker-compose.yml', `${sum} for each of eight containers`)
   t.end()
 })

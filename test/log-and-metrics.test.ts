@@ -175,7 +175,7 @@ t.test('requests, errors and statements are counted', async (t) => {
     [`${requests}{operation="listCategories",status="429"}`, 1],
     ['http_errors_total{operation="listCategories",code="internal_error"}', 1],
     [`${statements}{statement="createCategory",result="ok"}`, 1],
-    [`${statements}{statement="createCategoryOnce",result="ok"}`, 3],
+    [`${statements}{statement="createCategoryIdempotent",result="ok"}`, 3],
     [`${statements}{statement="listCategories",result="failed"}`, 1]
   ] as const)
     t.equal(await sample(limited.app, series), count, series)

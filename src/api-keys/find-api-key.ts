@@ -36,7 +36,7 @@ export function makeFindApiKey(
 ): (token: string) => Promise<ApiKey | undefined> {
   const lookUp = makeReadRow<string, ApiKey & { lookup_value: string }>(
     database,
-    database.defineStatement('lookUpApiKey', lookUpSql, { connectionLimit: 3 })
+    database.defineStatement('lookUpApiKey', lookUpSql, { concurrency: 3 })
   )
   const trusted = new Map<string, { apiKey: ApiKey; until: number }>()
 

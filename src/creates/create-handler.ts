@@ -8,7 +8,7 @@ import {
 } from './idempotency-hashes.ts'
 import {
   type InsertDefinition,
-  insertOnceSql,
+  insertIdempotentSql,
   insertSql,
   type RowOutcome
 } from './insert-statement.ts'
@@ -48,7 +48,7 @@ interface InsertResult<Schema> {
  * alone costs PostgreSQL ten times the CPU time of one in a batch.
  *
  * @returns a handler that rejects with HttpError, with the errors of
- *   `Database.runOnce`, and with OverloadedError if too many requests wait
+ *   `Database.write`, and with OverloadedError if too many requests wait
  */
 export function makeCreateHandler<Body extends object, Schema>(
   database: Database,
@@ -64,16 +64,16 @@ export function makeCreateHandler<Body extends object, Schema>(
   const batched = (statement: Statement) =>
     database.batch<unknown[], InsertResult<Schema>>(
       statement,
-      (rows) => database.runOnce(statement, [JSON.stringify(rows)]),
+      (rows) => database.write(statement, [JSON.stringify(rows)]),
       { maxItems: maxBatchSize }
     )
   const insert = batched(
     database.defineStatement(operationId, insertSql(insertDefinition))
   )
-  const insertOnce = batched(
+  const insertIdempotent = batched(
     database.defineStatement(
-      `${operationId}Once`,
-      insertOnceSql(insertDefinition)
+      `${operationId}Idempotent`,
+      insertIdempotentSql(insertDefinition)
     )
   )
 
@@ -86,7 +86,7 @@ export function makeCreateHandler<Body extends object, Schema>(
     const hashes = idempotencyHashesOf(request, properties)
     const { outcome, response } = await (hashes === undefined
       ? insert(values)
-      : insertOnce([...values, ...hashes]))
+      : insertIdempotent([...values, ...hashes]))
 
     switch (outcome) {
       case 'created':

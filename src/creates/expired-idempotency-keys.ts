@@ -56,7 +56,7 @@ export async function deleteExpiredIdempotencyKeysPeriodically(
 /**
  * Returns a function that deletes expired Idempotency-Keys, from the last one it
  * deleted on, until the signal is aborted. It rejects with the errors of
- * `Database.runIdempotent`.
+ * `Database.write`.
  */
 export function makeDeleteExpiredIdempotencyKeys(
   database: Database,
@@ -72,8 +72,7 @@ export function makeDeleteExpiredIdempotencyKeys(
   return async () => {
     let deleted: { createdAt: number }[]
     do {
-      // Deleting twice does no harm, so `runOnce` is not needed.
-      deleted = await database.runIdempotent(statement, [deletedUntil])
+      deleted = await database.write(statement, [deletedUntil])
       deletedUntil = Math.max(
         deletedUntil,
         ...deleted.map(({ createdAt }) => createdAt)

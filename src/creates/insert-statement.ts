@@ -34,8 +34,11 @@ export type RowOutcome =
   | 'reference_unknown'
 
 /**
- * The statement that stores a batch of rows. No row of a batch can make another
- * row fail: the statement finds out beforehand what each row could violate.
+ * The statement that stores a batch of rows without an Idempotency-Key, which
+ * would take twice as long in the other statement below.
+ *
+ * No row that openapi.yaml allows can make another row fail: the statement finds
+ * out beforehand what each row could violate.
  *
  * For example, createPet gets two bodies, of which the second refers to a
  * category that does not exist. generated/statements.sql has the whole
@@ -101,10 +104,10 @@ export function insertSql<Schema>(definition: InsertDefinition<Schema>) {
  * `pg_logical_emit_message` is called for its effect: it writes to the WAL, so
  * the commit of a replay waits for a synchronous standby. Otherwise, a replay
  * could acknowledge a row that the standby does not have yet.
- *
- * A row without an Idempotency-Key would take twice as long in this statement.
  */
-export function insertOnceSql<Schema>(definition: InsertDefinition<Schema>) {
+export function insertIdempotentSql<Schema>(
+  definition: InsertDefinition<Schema>
+) {
   const { table, columnTypes, rejectionSql = 'NULL' } = definition
   const columns = columnsSql(definition)
 

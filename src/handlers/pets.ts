@@ -55,7 +55,7 @@ const unknownCategory = ({ categoryId }: Schemas['NewPet']) =>
 export function createPetsHandlers(database: Database) {
   const unfilteredPage = makePageHandler<Pet>(
     database,
-    database.defineStatement('listPets', listPetsSql, { connectionLimit: 4 })
+    database.defineStatement('listPets', listPetsSql, { concurrency: 4 })
   )
   const pageByStatus = makePageHandler<Pet>(
     database,
@@ -64,10 +64,7 @@ export function createPetsHandlers(database: Database) {
   const readPet = makeReadRow<
     number,
     { lookup_value: number; json: SerializedJson<Pet> }
-  >(
-    database,
-    database.defineStatement('getPet', getPetSql, { connectionLimit: 2 })
-  )
+  >(database, database.defineStatement('getPet', getPetSql, { concurrency: 2 }))
 
   return {
     listPets: (request, reply) =>

@@ -19,8 +19,8 @@ declare const schema: unique symbol
 /**
  * A body that is JSON already, such as PostgreSQL has written. The compiler
  * knows its schema, and rejects JSON of another one, as in
- * `listCategories: async () => jsonOfPets`. With `[schema]: Schema`, a pet would
- * do, because it has all that a category requires.
+ * `listCategories: async () => jsonOfPets`, although a pet has all that a category
+ * requires: the function makes the type invariant.
  */
 export type SerializedJson<Schema> = (Buffer | string) & {
   readonly [schema]: (value: Schema) => Schema

@@ -21,25 +21,13 @@ import {
 } from './failures.ts'
 import { rawSql } from './sql.ts'
 
-/**
- * Connections of a replica: at least as many as its statements may use
- * together, so that no statement ever waits for the connections of another one.
- */
-export const poolSize = 20
-
 /** A statement, which each connection prepares once, under its name. */
 export interface Statement {
   name: string
   text: string
-  /** How many connections `batch` and `batchEqual` let it use at a time. */
-  connectionLimit: number
+  /** How many of its runs `batch` and `share` let run at the same time. */
+  concurrency: number
 }
-
-/**
- * For a statement that runs only after another one has failed, and takes the
- * connection that the other one has released.
- */
-export const withoutOwnConnection = { connectionLimit: 0 }
 
 /**
  * Ends the server processes of writes that were given up while they waited for
@@ -95,7 +83,7 @@ export class Database {
     // Completed by the variables of libpq.
     const { database, host, port, user } = new pg.Client(clientConfig)
     log.info(`using the database ${database} at ${host}:${port} as ${user}`)
-    this.#pool = createPool(clientConfig, timeoutMs, poolSize)
+    this.#pool = createPool(clientConfig, timeoutMs)
     metrics.addGauge(
       'database_connections_active',
       'Connections in use',
@@ -103,8 +91,7 @@ export class Database {
     )
     this.#endAbandonedWrites = this.defineStatement(
       'endAbandonedWrites',
-      endAbandonedWritesSql,
-      withoutOwnConnection
+      endAbandonedWritesSql
     )
   }
 
@@ -112,9 +99,9 @@ export class Database {
    * Gives a name to a statement.
    *
    * A locked table, or a server process that hangs, delays only the statements
-   * that need it, because each has its own limit of connections. Some reads may
-   * use several. A create has one, because all creates that wait share the next
-   * statement.
+   * that need it, because the pool has connections for all of them together.
+   * Some reads use several at a time. A create uses one, because all creates that
+   * wait share the next statement.
    *
    * @throws Error if another statement has the name: PostgreSQL would reject
    *   it, but only at the first request that runs it
@@ -122,14 +109,15 @@ export class Database {
   defineStatement(
     name: string,
     text: string,
-    { connectionLimit }: Pick<Statement, 'connectionLimit'> = {
-      connectionLimit: 1
+    { concurrency }: Pick<Statement, 'concurrency'> = {
+      concurrency: 1
     }
   ): Statement {
     if (this.statements.has(name))
       throw new Error(`two statements are called ${name}`)
-    const statement = { name, text, connectionLimit }
+    const statement = { name, text, concurrency }
     this.statements.set(name, statement)
+    this.#pool.options.max += concurrency
     for (const result of ['ok', 'failed'])
       this.#metrics.statementDuration.zero({ statement: name, result })
 
@@ -137,37 +125,37 @@ export class Database {
   }
 
   /**
-   * Runs an idempotent statement: one that does no harm if it runs twice. It is
-   * sent only once, too, but its errors say that it can be sent again.
+   * Runs a statement without an effect.
    *
    * @returns its rows
    * @throws DatabaseUnavailableError, or the error that PostgreSQL sent: see
    *   failures.ts
    */
-  runIdempotent<Row extends QueryResultRow>(
+  read<Row extends QueryResultRow>(
     statement: Statement,
     values: unknown[]
   ): Promise<Row[]> {
-    return this.#run(statement, values, { isIdempotent: true })
+    return this.#run(statement, values, { isWrite: false })
   }
 
   /**
-   * Runs a statement that must not run twice, and commits it.
+   * Runs a statement with an effect, and commits it. If its outcome is not known,
+   * its error says so.
    *
    * @returns its rows
-   * @throws OutcomeUnknownError, and the errors of `runIdempotent`
+   * @throws OutcomeUnknownError, and the errors of `read`
    */
-  runOnce<Row extends QueryResultRow>(
+  write<Row extends QueryResultRow>(
     statement: Statement,
     values: unknown[]
   ): Promise<Row[]> {
-    return this.#run(statement, values, { isIdempotent: false })
+    return this.#run(statement, values, { isWrite: true })
   }
 
   async #run<Row extends QueryResultRow>(
     { name, text }: Statement,
     values: unknown[],
-    { isIdempotent }: { isIdempotent: boolean }
+    { isWrite }: { isWrite: boolean }
   ): Promise<Row[]> {
     const end = this.#metrics.statementDuration.startTimer({ statement: name })
     let connection: PoolClient | undefined
@@ -184,7 +172,7 @@ export class Database {
     } catch (error) {
       connection?.release(!keepsConnection(error))
       end({ result: 'failed' })
-      const failure = connection ? failureOf(error, isIdempotent) : error
+      const failure = connection ? failureOf(error, isWrite) : error
       this.#report(failure, name)
       throw failure
     }
@@ -196,12 +184,12 @@ export class Database {
    * @param run like that of `batch`; uses one connection
    */
   batch<Item, Result>(
-    { connectionLimit }: Statement,
+    { concurrency }: Statement,
     run: (items: Item[]) => Promise<Result[]>,
-    options: Pick<BatchOptions, 'maxItems' | 'mergeEqual'> = {}
+    options: Pick<BatchOptions, 'maxItems' | 'sharesEqual'> = {}
   ): (item: Item) => Promise<Result> {
     return batch(run, {
-      maxConcurrentRuns: connectionLimit,
+      concurrency,
       maxWaitMs: this.timeoutMs,
       ...options
     })
@@ -212,12 +200,12 @@ export class Database {
    * ten requests for the same page cause one statement. Items are equal if their
    * JSON is.
    */
-  batchEqual<Item, Result>(
+  share<Item, Result>(
     statement: Statement,
     run: (item: Item) => Promise<Result>
   ): (item: Item) => Promise<Result> {
     const runFirst = async ([item]: Item[]) => [await run(item as Item)]
-    return this.batch(statement, runFirst, { maxItems: 1, mergeEqual: true })
+    return this.batch(statement, runFirst, { maxItems: 1, sharesEqual: true })
   }
 
   /** Waits for the statements in flight and closes every connection. */
@@ -252,9 +240,7 @@ export class Database {
     }
     // The server process may still wait for the standby.
     if (sqlState === 'none' && failure instanceof OutcomeUnknownError)
-      this.runIdempotent(this.#endAbandonedWrites, [this.timeoutMs]).catch(
-        () => {}
-      )
+      this.read(this.#endAbandonedWrites, [this.timeoutMs]).catch(() => {})
   }
 }
 

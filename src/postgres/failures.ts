@@ -7,7 +7,7 @@ import { messageOf } from '../errors.ts'
  * 53 is `outcomeUnknown`. The severity cannot be used, because lc_messages
  * translates it.
  *
- * | consequence     | after runOnce       | after runIdempotent | connection |
+ * | consequence     | after a write       | after a read        | connection |
  * |-----------------|---------------------|---------------------|------------|
  * | retryable       | DatabaseUnavailable | DatabaseUnavailable | kept       |
  * | staleConnection | DatabaseUnavailable | DatabaseUnavailable | closed     |
@@ -140,17 +140,17 @@ export class OutcomeUnknownError extends Error {
 /**
  * Returns the error for the caller of a failed statement: see the table above.
  *
- * @param isIdempotent whether the statement does no harm if it runs twice
+ * @param isWrite whether the statement has an effect
  */
-export function failureOf(error: unknown, isIdempotent: boolean): unknown {
+export function failureOf(error: unknown, isWrite: boolean): unknown {
   switch (consequenceOf(error)) {
     case 'valuesInvalid':
     case 'other':
       return error
     case 'outcomeUnknown':
-      return isIdempotent
-        ? new DatabaseUnavailableError(error)
-        : new OutcomeUnknownError(error)
+      return isWrite
+        ? new OutcomeUnknownError(error)
+        : new DatabaseUnavailableError(error)
     default:
       return new DatabaseUnavailableError(error)
   }

@@ -33,12 +33,11 @@ export const unreplicatedConnections = new WeakSet<ClientBase>()
  * the new primary.
  *
  * @param timeoutMs milliseconds for a connection, and for a statement
- * @param max connections
+ * @returns a pool whose maximum, `options.max`, is 0 connections
  */
 export function createPool(
   clientConfig: ClientConfig,
-  timeoutMs: number,
-  max: number
+  timeoutMs: number
 ): pg.Pool {
   const settings = neededSettings(timeoutMs)
   const config: PoolConfig = {
@@ -48,10 +47,11 @@ export function createPool(
     connectionTimeoutMillis: timeoutMs,
     query_timeout: timeoutMs + graceMs,
     keepAlive: true,
-    max,
     onConnect: (connection) => requireSettings(connection, settings)
   }
   const pool = new pg.Pool(config)
+  // As an option, 0 would mean the default.
+  pool.options.max = 0
 
   pool.on('connect', (connection) => {
     // A lost connection also fails its statement.

@@ -1,5 +1,5 @@
 import { messageOf } from '../errors.ts'
-import { type Database, withoutOwnConnection } from './database.ts'
+import type { Database } from './database.ts'
 import { throwWithRemedy, UnrecoverableDatabaseError } from './remedies.ts'
 import { postgresErrorIn } from './failures.ts'
 import {
@@ -28,17 +28,16 @@ export function makeCheckReady(database: Database): () => Promise<void> {
   )
   const unreleasedTables = database.defineStatement(
     'unreleasedTables',
-    unreleasedTablesSql,
-    withoutOwnConnection
+    unreleasedTablesSql
   )
 
   async function appliedNames(): Promise<string[]> {
     try {
-      const rows = await database.runIdempotent<{ name: string }>(applied, [])
+      const rows = await database.read<{ name: string }>(applied, [])
       return rows.map(({ name }) => name)
     } catch (error) {
       if (postgresErrorIn(error).code !== '42P01') throw error
-      const tables = await database.runIdempotent(unreleasedTables, [])
+      const tables = await database.read(unreleasedTables, [])
       if (tables.length > 0)
         throw new UnrecoverableDatabaseError(unreleasedMessage)
       throw error
@@ -58,7 +57,7 @@ export function makeCheckReady(database: Database): () => Promise<void> {
     logged = line
   }
 
-  return database.batchEqual<void, void>(applied, async () => {
+  return database.share<void, void>(applied, async () => {
     try {
       await check()
       logChange('the database is ready', 'info')

@@ -130,7 +130,7 @@ function makeReadList(
 
   async function read(): Promise<CachedList> {
     const values = [cached.fingerprint, maxSize]
-    const rows = await database.runIdempotent<ListRow>(statement, values)
+    const rows = await database.read<ListRow>(statement, values)
     const [{ fingerprint, size, body: text }] = rows as [ListRow]
     if (size === null) return cached
 
@@ -140,5 +140,5 @@ function makeReadList(
     return cached
   }
 
-  return database.batchEqual<void, CachedList>(statement, read)
+  return database.share<void, CachedList>(statement, read)
 }

@@ -27,8 +27,8 @@ export function makePageHandler<Item>(
   database: Database,
   statement: Statement
 ) {
-  const readRows = database.batchEqual(statement, (values: unknown[]) =>
-    database.runIdempotent<PageRow<Item>>(statement, values)
+  const readRows = database.share(statement, (values: unknown[]) =>
+    database.read<PageRow<Item>>(statement, values)
   )
 
   return async (

@@ -9,7 +9,7 @@ import type { Database, Statement } from '../postgres/database.ts'
  *   its value in the column `lookup_value`. `= ANY ($1)` returns them in any order,
  *   once if a value occurs twice, and not at all if there is no row.
  * @returns a function that resolves with undefined if there is no row, and
- *   rejects with the errors of `Database.runIdempotent`
+ *   rejects with the errors of `Database.read`
  */
 export function makeReadRow<
   Value,
@@ -19,7 +19,7 @@ export function makeReadRow<
   statement: Statement
 ): (value: Value) => Promise<Row | undefined> {
   return database.batch(statement, async (values: Value[]) => {
-    const rows = await database.runIdempotent<Row>(statement, [values])
+    const rows = await database.read<Row>(statement, [values])
     const rowByValue = new Map(rows.map((row) => [row.lookup_value, row]))
     return values.map((value) => rowByValue.get(value))
   })
