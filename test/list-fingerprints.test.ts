@@ -115,6 +115,23 @@ const reusedIds: Change = async ({ run, listRows, nextId, useIdsUntil }) => {
   }, 'the id of a commit is lost')
 }
 
+/** The same after a copy of the files, as a machine's snapshot has it, is back. */
+const restoredFiles: Change = async ({
+  run,
+  listRows,
+  nextId,
+  useIdsUntil
+}) => {
+  const restore = await server.copyFiles()
+  await run(insert('lost'))
+  await listRows()
+  const next = await nextId()
+
+  await restore()
+  await useIdsUntil(next - 1)
+  await run(insert('kept'))
+}
+
 /** What changes the rows of a list, by its name. */
 const changes: Record<string, Change> = {
   'a change without triggers, as replication makes it': ({ run }) =>
@@ -122,7 +139,8 @@ const changes: Record<string, Change> = {
   'a prepared transaction': preparedTransaction,
   'a transaction that commits late': lateCommit,
   'a commit while a transaction is open': openTransaction,
-  'a crash of one process that loses commits': reusedIds
+  'a crash of one process that loses commits': reusedIds,
+  'files that are restored': restoredFiles
 }
 
 /** Puts a function of this name before that of PostgreSQL. */
@@ -169,7 +187,8 @@ for (const [name, returns, missed] of [
     'pg_stat_get_bgwriter_stat_reset_time',
     "'constant'",
     'a crash of one process that loses commits'
-  ]
+  ],
+  ['pg_postmaster_start_time', "'constant'", 'files that are restored']
 ] as const) {
   t.test(`a weaker ${name} misses ${missed}`, async (t) => {
     await shadow(t, name, returns)

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { readFileSync, rmSync } from 'node:fs'
 import path from 'node:path'
 import type { Test } from 'tap'
 import { startEmbeddedPostgres } from '../../tools/start/embedded-postgres.ts'
@@ -46,6 +46,20 @@ export async function startDedicatedPostgres(t: Test) {
     restart: async () => {
       await server.stop()
       await start()
+    },
+    /** Copies the files of the stopped server. Returns what puts them back. */
+    copyFiles: async () => {
+      const copy = temporaryFolder(t)
+      await server.stop()
+      copyData(folder, copy)
+      await start()
+
+      return async () => {
+        await server.stop()
+        rmSync(path.join(folder, 'postgres'), { recursive: true })
+        copyData(copy, folder)
+        await start()
+      }
     },
     killWalWriter: () => killWalWriter(url)
   }
