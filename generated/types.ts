@@ -378,10 +378,10 @@ export interface components {
          */
         RetryAfter: number;
         /**
-         * @description Whether to send the request again: `false` for a POST without an
-         *     Idempotency-Key that may have had an effect, because it could create
-         *     twice, and for a request that the database rejects; otherwise `true`.
-         *     Some generated SDKs obey this header. `unavailable` does not have it.
+         * @description Whether to repeat a request that may have had an effect. `false` for a
+         *     POST without an Idempotency-Key, because it could create twice; `true`
+         *     for every other request. Some generated SDKs obey this header. Absent
+         *     if the request had no effect.
          * @example true
          */
         ShouldRetry: boolean;

@@ -34,7 +34,7 @@ const failures = [
   ['POST', {}, lost, 'false', undefined],
   ['POST', idempotent, lost, 'true', '1'],
   ['POST', {}, unavailableError, undefined, '1'],
-  ['POST', idempotent, postgresError('23514'), 'false', undefined]
+  ['POST', idempotent, postgresError('23514'), undefined, undefined]
 ] as const
 
 t.test('a response says whether to repeat its request', async (t) => {

@@ -28,6 +28,6 @@ export const createOrdersHandlers = (database: Database) =>
   ({
     listOrders: makePageHandler<Order>(
       database,
-      database.defineStatement('listOrders', listOrdersSql)
+      database.defineStatement('listOrders', listOrdersSql, { concurrency: 2 })
     )
   }) satisfies Partial<OperationHandlers>

@@ -59,7 +59,9 @@ export function createPetsHandlers(database: Database) {
   )
   const pageByStatus = makePageHandler<Pet>(
     database,
-    database.defineStatement('listPetsByStatus', listPetsByStatusSql)
+    database.defineStatement('listPetsByStatus', listPetsByStatusSql, {
+      concurrency: 2
+    })
   )
   const readPet = makeReadRow<
     number,

@@ -46,8 +46,7 @@ const internalError = new HttpError(
 const rejectedByDatabaseError = new HttpError(
   500,
   'internal_error',
-  'Internal error; the request had no effect: quote the X-Request-Id when you report it',
-  { 'x-should-retry': 'false' }
+  'Internal error; the request had no effect: quote the X-Request-Id when you report it'
 )
 
 const unconfirmedWriteError = new HttpError(

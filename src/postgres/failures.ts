@@ -40,8 +40,6 @@ const sqlStatesByConsequence = {
     '25006', // read_only_sql_transaction, after a failover
     '26000', // invalid_sql_statement_name, lost by a pooler
     '42501', // insufficient_privilege
-    '42703', // undefined_column
-    '42883', // undefined_function
     '42P01', // undefined_table: the database is not migrated yet
     '42P05' // duplicate_prepared_statement, kept by a pooler
   ],

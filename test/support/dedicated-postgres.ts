@@ -9,7 +9,7 @@ import { until } from './until.ts'
 
 /** Copies the DATA_DIR of a server that has stopped. */
 export const copyData = (from: string, to: string) =>
-  execFileSync('cp', ['-r', '--preserve=mode', `${from}/.`, to])
+  execFileSync('cp', ['-R', `${from}/.`, to])
 
 /**
  * Starts a PostgreSQL server of its own with a migrated database, which is

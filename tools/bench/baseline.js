@@ -1,5 +1,5 @@
 // The baseline: Fastify with fastify-openapi-glue on the same OpenAPI document,
-// as many connections, a prepared statement and a line of log for each request, a
+// 20 connections, a prepared statement and a line of log for each request, a
 // check of the API key without a look-up, and no Idempotency-Keys.
 import process from 'node:process'
 import bearerAuth from '@fastify/bearer-auth'

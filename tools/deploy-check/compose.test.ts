@@ -164,7 +164,9 @@ t.test('a roll and a roll back fail no request', async (t) => {
   await underLoad(t, () => runDocumented('Upgrade'))
   t.notMatch(await running(), new RegExp(first.replaceAll('\n', '|')))
   await sh('git checkout -q HEAD~1')
-  await underLoad(t, () => runDocumented('Upgrade'))
+  // It builds nothing.
+  const withoutBuild = { NODE_IMAGE: 'missing' }
+  await underLoad(t, () => runDocumented('Upgrade', 0, withoutBuild))
   t.equal(await image(), firstImage)
 })
 
