@@ -109,9 +109,7 @@ export class Database {
   defineStatement(
     name: string,
     text: string,
-    { concurrency }: Pick<Statement, 'concurrency'> = {
-      concurrency: 1
-    }
+    { concurrency }: Pick<Statement, 'concurrency'> = { concurrency: 1 }
   ): Statement {
     if (this.statements.has(name))
       throw new Error(`two statements are called ${name}`)
@@ -179,7 +177,7 @@ export class Database {
   }
 
   /**
-   * Batches the calls of a statement, within its number of connections.
+   * Batches the calls of a statement, within its concurrency.
    *
    * @param run like that of `batch`; uses one connection
    */

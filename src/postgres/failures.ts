@@ -31,15 +31,15 @@ const sqlStatesByConsequence = {
   ],
 
   /**
-   * The same, but only on another connection: the prepared statements of this
-   * one are older than a change of the database, or mixed up by a pooler, or its
-   * server is no longer the primary.
+   * The same, but only on another connection: this one, or its prepared
+   * statements, are older than a migration, mixed up by a pooler, or of a server
+   * that is no longer the primary.
    */
   staleConnection: [
     '0A000', // feature_not_supported: the plan is older than a table
     '25006', // read_only_sql_transaction, after a failover
     '26000', // invalid_sql_statement_name, lost by a pooler
-    '42501', // insufficient_privilege
+    '42501', // insufficient_privilege: migrate grants what a version needs
     '42P01', // undefined_table: the database is not migrated yet
     '42P05' // duplicate_prepared_statement, kept by a pooler
   ],
